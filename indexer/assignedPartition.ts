@@ -6,7 +6,7 @@ import { ReadLog } from './readLog.ts'
 import type { StartOffset } from './startOffsets.ts'
 import { VisibleProgress } from './visibleProgress.ts'
 
-/** The state of a partition from its assignment to this indexer until the next rebalance. */
+/** The state of a partition from its assignment to this indexer until the next rebalance. A rebalance that assigns it again starts a new state. */
 export type AssignedPartition = TopicPartition & {
   readonly start: StartOffset
   readonly offsets: OffsetTracker
@@ -15,12 +15,13 @@ export type AssignedPartition = TopicPartition & {
   readonly log: ReadLog
   /** The last commit of this owner; undefined before its first one. */
   committed: Committed | undefined
+  /** The offset at which the next fetch must continue (`expectNext`). */
   nextOffset: bigint
-  /** Set while the partition is paused, because its next record batch cannot be decoded. */
+  /** The error of the next record batch, if that cannot be decoded; the partition is paused meanwhile. */
   undecodable: Undecodable | undefined
-  /** The number of processed records behind an earlier record that is not processed. */
+  /** How many records are processed whose offsets cannot be committed yet, because an earlier record is in flight. */
   processedBehind: number
-  /** Aborts when the partition may be assigned to another indexer, which starts at the committed offset. */
+  /** Aborts when the assignment ends: from then on another indexer may own the partition, and read from the committed offset. */
   readonly left: AbortSignal
   leave(): void
 }
@@ -50,7 +51,10 @@ export function assignPartition(
   }
 }
 
-/** Throws when KafkaJS delivers a batch of an earlier assignment, or continues at an offset that it reached in one: records would be skipped. */
+/**
+ * Throws if a batch does not continue at the next offset: it was fetched for an earlier assignment, or KafkaJS has continued at the offset that the earlier
+ * assignment had reached. Otherwise records would be skipped.
+ */
 export function expectNext(state: AssignedPartition, offset: bigint): void {
   if (offset !== state.nextOffset)
     throw new Error(`${partitionName(state)} was read from ${offset} instead of ${state.nextOffset}`)

@@ -5,11 +5,11 @@ import { summaryOf } from '../src/core/monitoring/log.ts'
 const firstMs = 100
 const maxMs = 10_000
 
-/** Full jitter: a random time up to a bound that doubles with every attempt (1, 2, …), ten seconds at most. */
+/** The wait (ms) after a failed attempt (1, 2, …). Full jitter: a random time below a bound, which doubles with every attempt, up to ten seconds. */
 export const backoffMs = (attempt: number, random: () => number): number =>
   random() * Math.min(maxMs, firstMs * 2 ** Math.min(attempt, 20))
 
-/** Polls until `isDone` resolves with true; resolves with false after `deadlineMs`. Rejects when `isDone` does or `signal` aborts. */
+/** Polls until `isDone` resolves with true; resolves with false after `deadlineMs`. Rejects when `isDone` rejects or `signal` aborts. */
 export async function until(
   isDone: () => Promise<boolean>,
   deadlineMs: number,
@@ -37,7 +37,7 @@ export class Retries {
     this.#signal = signal
   }
 
-  /** The step that has been failing longest, with its last error; undefined if no step is failing. */
+  /** Of the steps that fail now, the one that failed first, with its last error; undefined if no step fails. */
   blockedReason(): string | undefined {
     return this.#blockedReasons.values().next().value
   }

@@ -11,19 +11,22 @@ import { backoffMs } from './backoff.ts'
 import { Room, recordBytes, trackedBytes } from './room.ts'
 import type { StartOffset } from './startOffsets.ts'
 
-/** A partition is paused for this time at a record batch that cannot be decoded; then the batch is fetched again. */
+/** A partition whose next record batch cannot be decoded is paused for this time (ms); then the batch is fetched again. */
 const undecodableRetryMs = 5_000
 const roomPollMs = 10
-/** The records of one turn, and the batches of all other partitions behind them, wait this long for room. Then the topic is paused. */
+/**
+ * The records of one turn (`recordsPerTurn`) wait for room (`room.ts`) for this time (ms) altogether, and the fetched batches of all other partitions wait
+ * behind them. Then the topic is paused, so that the other topics are read on.
+ */
 const roomPatienceMs = 500
-/** The records that are handled in one turn of the event loop. More would delay heartbeats and responses. */
+/** The number of records that are handled in one turn of the event loop. More of them would delay heartbeats and responses. */
 const recordsPerTurn = 100
 
 export type Reading = {
   readonly source: KafkaSource
   readonly groupId: string
   readonly topics: readonly string[]
-  /** The least time (ms) for which a topic keeps a deletion. */
+  /** The least time (ms) from the append of a deletion until compaction may remove it from the topic (`TopicRules.keptMs`). */
   keptMs(topic: string): number
   readonly log: Logger
 }
@@ -32,15 +35,19 @@ type ConsumerOptions = Reading & {
   readonly maxInFlightBytes: number
   /** The start offset of each partition, by `partitionName`. */
   startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
-  /** Processes a record, and calls `onProcessed` when it is indexed, stale or dead-lettered. Must not throw. */
+  /**
+   * Processes a record, and calls `onProcessed` once the record is indexed, found stale or dead-lettered (in a rebuild: rejected). That may be after the
+   * partition was reassigned. Must not throw.
+   */
   onRecord(record: SourceRecord, assigned: AssignedPartition, onProcessed: () => void): void
   onRebalance(): void
   readonly random: () => number
 }
 
 /**
- * Reads the source topics as a member of a consumer group. Each assignment has its own offset trackers, which late records of an earlier assignment do not
- * advance. A group member that crashes is replaced after a backoff.
+ * Reads the source topics as a member of a consumer group. Each assignment gets new offset trackers. If a record of an earlier assignment is processed
+ * late, it does not advance them, so that no record is committed before this assignment has read it. A group member that crashes is replaced after a
+ * backoff.
  */
 export class SourceConsumer {
   readonly #options: ConsumerOptions
@@ -50,7 +57,7 @@ export class SourceConsumer {
   #rejoin = new AbortController()
   #crashes = 0
   readonly #room: Room
-  /** The topics that are paused until records in flight leave room for theirs. */
+  /** The topics that are paused until enough of the records in flight are processed to leave room for more. */
   readonly #full = new Set<string>()
   #blockedReason: string | undefined = 'has not joined its group yet'
 
@@ -72,19 +79,19 @@ export class SourceConsumer {
     return this.#blockedReason
   }
 
-  /** The partitions that are paused at a record batch that cannot be decoded, and why; undefined without any. */
+  /** Names the partitions whose next record batch cannot be decoded, each with the error; undefined if there is no such partition. */
   undecodableReason(): string | undefined {
     const paused = this.assigned().filter(({ undecodable }) => undecodable !== undefined)
     const reasons = paused.map((partition) => `${partitionName(partition)}: ${partition.undecodable?.message}`)
     return reasons.length > 0 ? reasons.join('; ') : undefined
   }
 
-  /** Commits positions. Rejects when a rebalance has ended the assignment. */
+  /** Commits positions. Rejects if a rebalance has ended the assignment; see `GroupMember.commit` for the exception. */
   async commit(commits: readonly PartitionCommit[]): Promise<void> {
     await this.#member?.commit(commits)
   }
 
-  /** Leaves the group and joins it again, so that reading starts at the committed offsets. */
+  /** Leaves the group and joins it again, so that this or another indexer reads each partition from its committed offset. */
   rejoin(): void {
     this.#rejoin.abort()
   }
@@ -109,7 +116,7 @@ export class SourceConsumer {
     }
   }
 
-  /** Stops fetching. The partitions stay assigned, so that the records in flight can be committed. */
+  /** Stops fetching for good. The partitions stay assigned, so that the records in flight can still be committed. */
   pause(): void {
     this.#stop.abort()
     if (this.#assigned.size > 0) this.#member?.pause(this.assigned())
@@ -138,19 +145,19 @@ export class SourceConsumer {
     return member
   }
 
-  /** Starts the assigned partitions. Nothing is fetched before step 3. */
+  /** Starts to read the assigned partitions. Nothing is fetched before step 3. */
   async #startAssignment(member: GroupMember, partitions: readonly TopicPartition[]): Promise<void> {
     const { startOffsets, keptMs, log, onRebalance } = this.#options
     onRebalance()
-    // 1. Ends the former assignment: its records in flight are not committed any more.
-    const none = this.#forgetAssignment()
-    // A later rebalance, or a stop of the consumer, ends this attempt.
-    const isCurrent = (): boolean => this.#assigned === none && !this.#stop.signal.aborted
+    // 1. Ends the former assignment: records in flight that it has fetched do not move commits any more.
+    const unassigned = this.#forgetAssignment()
+    // If the group rebalances again during step 2, or the consumer is stopped, this attempt ends without an effect.
+    const isCurrent = (): boolean => this.#assigned === unassigned && !this.#stop.signal.aborted
     try {
-      // 2. Finds the start offsets. The committed offset of the group may be that of another generation of indices.
+      // 2. Finds the start offsets. They are not always the committed ones: a commit may be for another generation of indices (`startOffsets.ts`).
       const starts = await startOffsets(partitions)
       if (!isCurrent()) return
-      // 3. Fetches from there, with new offset trackers.
+      // 3. Fetches from the start offsets, with new offset trackers.
       const states = partitions.map((partition) =>
         assignPartition(partition, starts.get(partitionName(partition)), keptMs),
       )
@@ -165,7 +172,7 @@ export class SourceConsumer {
     log.info({ partitions: [...this.#assigned.keys()] }, 'joined the group')
   }
 
-  /** Takes the records of a batch. False if not all were taken: the rest is fetched again, by this owner or the next. */
+  /** Passes the records of a batch to `onRecord`. False if not all were passed: this owner or the next fetches the rest again. */
   async #takeBatch(batch: FetchedBatch): Promise<boolean> {
     const { records, undecodable, position, gapBelow, skippedAtMs } = batch
     const state = this.#assigned.get(partitionName(batch))
@@ -188,7 +195,7 @@ export class SourceConsumer {
     return undecodable === undefined
   }
 
-  /** Waits for room for a record. False if the batch is not read any more, or the topic is paused now. */
+  /** Waits until there is room for a record. False if the member has stopped, or the wait was too long and the topic is paused now. */
   async #untilRoom({ topic, isReading, wait }: FetchedBatch, patience: { leftMs: number }): Promise<boolean> {
     while (isReading() && !this.#room.has(topic)) {
       if (patience.leftMs <= 0) {
@@ -218,7 +225,7 @@ export class SourceConsumer {
     this.#room.take(record.topic, bytes)
     this.#options.onRecord(record, state, () => {
       this.#room.take(record.topic, -bytes)
-      // After a rebalance, the tracker stays where it is: the next owner reads this record again.
+      // After a rebalance, the tracker of this owner does not advance: the next owner reads this record again.
       if (!state.left.aborted) {
         const behind = state.processedBehind + 1 - markProcessed()
         this.#room.take(record.topic, (behind - state.processedBehind) * trackedBytes)
@@ -240,7 +247,7 @@ export class SourceConsumer {
     return this.#assigned
   }
 
-  /** Pauses one partition, and fetches its next batch again later: compaction may have removed the batch that cannot be decoded. */
+  /** Pauses a partition whose next batch cannot be decoded, and resumes it after `undecodableRetryMs`: compaction may have removed that batch by then. */
   #pausePartition(undecodable: Undecodable, state: AssignedPartition): void {
     const member = this.#member
     const { topic, partition } = state

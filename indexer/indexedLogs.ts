@@ -7,9 +7,10 @@ import type { Generation } from './generations/generation.ts'
 import type { LogPrefix, LogState } from './readLog.ts'
 
 /**
- * The states of the logs that the documents of a generation were made from, by `partitionName`: the newest position of each partition, and its append time.
- * Example: an operator deletes a topic, Kafka deletes its commits, and Redis loses its data at the same time. The topic is created again. Its documents
- * have positions that the new log has not reached.
+ * The states of the logs from which the documents of a generation were made, by `partitionName`: the highest position of each partition, and the append time
+ * of its record. They are needed where commits and Redis have no state. Example: an operator deletes a topic, with which Kafka deletes its commits, and
+ * Redis loses its data at the same time. When the topic is created again, only the documents show that they were made from another log: they have
+ * positions that the new log has not reached.
  */
 export async function readIndexedLogs(
   elasticsearch: Client,
@@ -20,7 +21,7 @@ export async function readIndexedLogs(
   const logs = new Map<string, LogState>()
   for (const { type, topic, partition } of partitions) {
     const first = logPosition({ partition, offset: 0n })
-    // Documents that a rebuild carried over from a former log have position 0.
+    // Documents that a rebuild has carried over from a replaced log have position 0, which is also that of partition 0, offset 0.
     const from = first === 0 && hasCarriedOver[type] ? { gt: first } : { gte: first }
     const response = await elasticsearch.search(
       {
@@ -47,8 +48,8 @@ export async function readIndexedLogs(
 type Newest = Pick<estypes.SearchHit, 'fields' | 'sort'>
 
 /**
- * The prefix of a log that ends with the record of a list document. If the clock of a new leader was behind, an earlier record may have a later append
- * time: a needless rebuild follows, but no replaced log is missed.
+ * The prefix of a log that ends with the record of a list document. Its append time stands for the latest one of the prefix. If the clock of a new leader was
+ * behind, an earlier record may have a later append time: then the log counts as replaced, and a needless rebuild follows. But no replaced log is missed.
  */
 function prefixUpTo({ fields = {}, sort: [position] = [] }: Newest): LogPrefix {
   const [appendedAt] = (fields['changedAt'] ?? fields['tombstone.deletedAt'] ?? []) as readonly string[]

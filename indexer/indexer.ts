@@ -87,14 +87,14 @@ const pipelineProblems = (runner: GenerationRunner, retries: Retries): Problems 
   logs: async () => runner.replacedReason(),
 })
 
-/** `findTopicProblem` asks Kafka about the topic of the dead letters. */
+/** `findTopicProblem`: reads from Kafka why the topic of the dead letters may refuse one (`deadLettersProblem`). */
 const deadLetterProblems = (
   deadLetters: DeadLetterWriter,
   retries: Retries,
   findTopicProblem: () => Promise<string | undefined>,
 ): Problems => ({
   breaker: async () => deadLetters.blockedReason(),
-  // An error of Kafka is reported by the check `kafka`.
+  // While Kafka does not answer, this check is ok: the check `kafka` reports the outage.
   'dead letters': async () => retries.blockedReason() ?? (await findTopicProblem().catch(() => undefined)),
 })
 
@@ -103,7 +103,8 @@ export const command = serviceCommand({
   needs: ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'],
   adminPort: 9_102,
   start: (service) => {
-    // Thousands of documents of a few kilobytes are made each second: out of a small pool, most would be allocated one by one.
+    // Node allocates a buffer of more than half the pool by itself, which is slower. With its small default pool, that would be most of the
+    // thousands of documents (a few kilobytes each) that are made each second.
     Buffer.poolSize = 256 * 1024
     return startIndexer(service)
   },

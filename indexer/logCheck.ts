@@ -7,11 +7,14 @@ type LogSource = Pick<KafkaSource, 'offsetRanges' | 'offsetsAfter' | 'forgetLead
 
 export type ReadPartition = TopicPartition & { readonly prefixes: readonly LogPrefix[] }
 
-/** Kafka's answers about each prefix of each partition, in order. A partition that does not exist counts as empty. Rejects while a topic is missing. */
+/**
+ * Queries Kafka for each prefix of each partition. Returns the answers of each partition, in the order of its prefixes. A partition that does not exist counts
+ * as empty. Rejects if a topic does not exist.
+ */
 export async function queryLogs(source: LogSource, partitions: readonly ReadPartition[]): Promise<LogAnswer[][]> {
   const ranges = await source.offsetRanges([...new Set(partitions.map(({ topic }) => topic))])
   const answers = partitions.map((): LogAnswer[] => [])
-  // One request for the first prefixes of all partitions, one for the second ones.
+  // One query for the first prefix of every partition, and one for the second prefix.
   for (let at = 0; partitions.some(({ prefixes }) => at < prefixes.length); at++) {
     const queries = partitions.flatMap(({ topic, partition, prefixes }) => {
       const afterMs = prefixes[at]?.latestMs ?? Infinity
@@ -29,7 +32,7 @@ export async function queryLogs(source: LogSource, partitions: readonly ReadPart
   return answers
 }
 
-/** Checks each log that does not count as replaced (`ReadLog`). Returns the partitions whose logs count as replaced from now on. */
+/** Checks each log that does not count as replaced yet (`ReadLog`). Returns the partitions whose logs count as replaced by this check. */
 export async function checkLogs(
   source: LogSource,
   assigned: readonly AssignedPartition[],

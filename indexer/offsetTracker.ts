@@ -1,6 +1,6 @@
 import type { Offset } from '../src/core/model/ids.ts'
 
-/** A tracked record. `end`: the position once this record and all before it are processed. */
+/** A tracked record. `end`: the position once this record and all earlier ones are processed. It is above `offset + 1` if offsets are missing after it. */
 type Entry = { end: bigint; readonly appendedAtMs: number; isProcessed: boolean }
 
 export type OffsetProgress = {
@@ -8,16 +8,17 @@ export type OffsetProgress = {
   readonly position: Offset
   /** Append time (epoch ms) of the first record that is not processed; undefined if all are. */
   readonly oldestUnprocessedAtMs: number | undefined
-  /** Append time (epoch ms) of the last record below `position`; undefined before the first record is processed. */
+  /** Append time (epoch ms) of the last record below `position`; undefined until the position has passed a record. */
   readonly processedAtMs: number | undefined
 }
 
-/** Entries below the position are removed from memory once there are so many. */
+/** Once more entries than this are below the position, they are removed from memory; before that, only when every entry is processed. */
 const compactAfter = 1_000
 
 /**
  * Tracks the records of one partition from fetched to processed (indexed, stale or dead-lettered), in any order. The position advances over contiguous
- * processed records, and over gaps between offsets (compaction, transaction markers) to the end of each batch.
+ * processed records only. Example: records 0, 1 and 2 are fetched, and 0 and 2 are processed: the position is 1. Once 1 is processed, it is 3. Offsets
+ * that have no record (compaction, transaction markers) do not stop the position.
  */
 export class OffsetTracker {
   #entries: Entry[] = []
@@ -29,7 +30,7 @@ export class OffsetTracker {
     this.#position = start
   }
 
-  /** Adds a record, in order of offsets. The returned function marks it as processed, and returns how many records the position passes thereby. */
+  /** Adds a record, in order of offsets. Returns a function that marks it as processed, and returns how many records the position has passed by that. */
   track(offset: Offset, appendedAtMs: number): () => number {
     const entry = { end: offset + 1n, appendedAtMs, isProcessed: false }
     this.#entries.push(entry)
@@ -39,7 +40,7 @@ export class OffsetTracker {
     }
   }
 
-  /** Notes the end of a batch: every record up to `lastOffset` is tracked, and the other offsets are gaps. */
+  /** Notes the end of a batch: every record up to `lastOffset` is tracked. Offsets up to it that are not tracked have no record, and are passed over. */
   endBatch(lastOffset: Offset): void {
     const end = lastOffset + 1n
     const last = this.#entries.at(-1)

@@ -2,18 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, estypes } from '@elastic/elasticsearch'
 import type { RequestOptions } from '../src/core/elasticsearch/elasticsearch.ts'
 
-/** After this time (ms), the health of the indices is read: with a primary missing, Elasticsearch would answer the refresh after a minute only. */
+/** If a refresh takes longer than this (ms), the health of the indices is read: while a primary is missing, Elasticsearch answers only after a minute. */
 const patienceMs = 2_000
 
 /**
- * Makes every acknowledged write searchable on each copy that may answer a search. Rejects if a copy may lack one.
+ * Makes every acknowledged write searchable on each copy of a shard that may answer a search. Rejects if a copy may lack a write.
  *
- * A copy that the refresh did not reach counts neither as successful nor as failed. It is unassigned, which is harmless, or on a node that the master has not
- * yet noticed as away, and that still answers searches. So as many copies must be reached as are active afterwards, and no primary may be missing. A
- * copy that becomes active later was refreshed at the end of its recovery.
+ * The response counts a copy that the refresh did not reach neither as successful nor as failed. Such a copy is unassigned, which is harmless; or it is on a
+ * node that is cut off, that the master still counts as present, and that still answers searches. So as many copies must be reached as are active after
+ * the refresh, and no primary may be missing. A copy that becomes active later was refreshed at the end of its recovery.
  *
- * Counts could hide a swap: copy A is refreshed and then lost, and active copy B was not reached. So, if copies are missing, their number must be the same
- * before and after a second refresh. A copy in recovery could still hide one.
+ * These counts could hide an exchange: copy A is refreshed and then lost, and copy B, which is active, was not reached. So, if the first refresh did not reach
+ * every copy, a second one follows, and as many copies must be active before it as after it. One exchange remains unnoticed: copy A is lost, and at the
+ * same time a copy in recovery becomes active.
  */
 export async function refreshEveryCopy(
   client: Client,
@@ -33,7 +34,7 @@ export async function refreshEveryCopy(
   if (again.successful < active) throw new Error(`only ${again.successful} of ${active} active copies were refreshed`)
 }
 
-/** Refreshes once, and resolves with the number of copies and of those that were reached. Rejects if a copy failed, or an index has none. */
+/** Refreshes once. Resolves with the number of all copies and of the copies that were reached. Rejects if a copy failed or a primary is missing. */
 async function refreshOnce(
   client: Client,
   index: string[],

@@ -1,17 +1,19 @@
 import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 
-/** The memory (bytes) of a record in flight: key, headers and value as received, and about the value again in each of its two documents. */
+/** An estimate of the memory (bytes) of a record in flight: key, headers and value as received, the value once more in each of its two documents, and 1 KiB. */
 export const recordBytes = ({ key, value, headers }: SourceRecord): number =>
   (key?.length ?? 0) + 3 * (value?.length ?? 0) + headers.bytes.length + 1_024
 
-/** The memory (bytes) of a processed record while an earlier record of its partition is not processed. */
+/** The memory (bytes) of a processed record that the offset tracker stores until every earlier record of the partition is processed. */
 export const trackedBytes = 128
 
+/** The part of all bytes that is reserved for each topic. */
 const reservedShare = 1 / 8
 
 /**
- * Bounds the bytes of records in flight: a share is reserved for each topic, and all topics share the rest. Example: a shard takes no writes, and
- * submissions in flight fill all shared bytes. A revocation in `account-keys` is still read and applied, in the bytes of its own topic.
+ * Bounds the bytes of records in flight: an eighth of them is reserved for each topic, and all topics share the rest. Example: a shard accepts no writes, and
+ * submissions in flight fill their reserved bytes and all shared ones. A revocation in `account-keys` is still read and applied, in the bytes that are
+ * reserved for its topic.
  */
 export class Room {
   readonly #reservedBytes: number
@@ -33,12 +35,12 @@ export class Room {
     this.#taken.set(topic, (this.#taken.get(topic) ?? 0) + bytes)
   }
 
-  /** Whether another record of the topic, of any size, may be taken. */
+  /** Whether another record of the topic, of any size, may be read. The last record may exceed the bound. */
   has(topic: string): boolean {
     return this.#hasLeft(topic, 0)
   }
 
-  /** Whether there is room for enough records of the topic to resume fetching it. */
+  /** Whether half of the topic's reserved bytes would fit: enough to resume fetching it. Otherwise it would be paused again at once. */
   hasPlenty(topic: string): boolean {
     return this.#hasLeft(topic, this.#reservedBytes / 2)
   }

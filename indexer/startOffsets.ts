@@ -8,14 +8,15 @@ import { notCovered } from './deletionCoverage.ts'
 import type { Generation } from './generations/generation.ts'
 import { type LogState, logStateText, readKeptLog, readLogState, replacedLog, unreadLog } from './readLog.ts'
 
+/** The consumer group of rebuilds. Its commits are separate from those of the indexers of `consumerGroup`. */
 export const rebuildGroup = (consumerGroup: string): string => `${consumerGroup}-rebuild`
 
 /** A commit for a partition: its offset, and the fields of its metadata (`commitMetadata`). */
 export type CommittedOffset = {
   readonly position: Offset
-  /** The tag of the generation that has every record below `position`; undefined when the metadata name none. */
+  /** The tag of the generation for which every record below `position` was processed; undefined if the metadata have no tag. */
   readonly generation: string | undefined
-  /** Every rejected record below this offset has its dead letter, and gets no second one when it is read again. */
+  /** Every rejected record below this offset has its dead letter already. When it is read again, no second dead letter is written. */
   readonly deadLetteredBelow: Offset
   /** Every record that was appended before this time (epoch ms) is below `position`; `notCovered` if a deletion may have been missed. */
   readonly coveredAtMs: number
@@ -30,25 +31,25 @@ type TargetGeneration = Pick<Generation, 'tag' | 'createdAtMs'>
 export type StartOffsetOptions = {
   readonly topics: readonly string[]
   readonly groupId: string
-  /** A second group whose commits count, see `startOffset`; undefined in a rebuild itself. */
+  /** The group of rebuilds, whose commits count, too (see `startOffset`); undefined when a rebuild reads, whose own group is `groupId`. */
   readonly rebuildGroupId: string | undefined
   /** The generation that the records of a topic are written to; undefined for account keys. */
   generationOf(topic: string): TargetGeneration | undefined
-  /** The states in Redis of the logs of that generation, by `partitionName`. */
+  /** By `partitionName`: the texts in Redis (`logStateText`) of the states of the logs from which that generation was read. */
   readonly keptLogs: ReadonlyMap<string, string>
-  /** The same, as the documents of that generation show. */
+  /** The states of these logs by `partitionName`, as the positions of the generation's documents show them (`indexedLogs.ts`). */
   indexedLogs(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, LogState>>
   readonly clock: () => number
-  /** For how long an end below a commit is queried again; without it, the first answer counts. */
+  /** For how long the ends are queried again while one of them is below a commit; if undefined, the first answer counts. */
   readonly patience?: Patience
 }
 
-/** For this time (ms), a former leader may report an end below a commit. */
+/** For this time (ms) after a change of leader, the former leader may still answer, and report an end below a commit. */
 export const formerLeaderMs = 10_000
 
 type Patience = { readonly ms: number; readonly signal: AbortSignal }
 
-/** The start offset of each partition, by `partitionName`, without partitions that Kafka does not have yet. */
+/** Finds the start offset of each partition, by `partitionName`. A partition that Kafka does not have yet is left out. */
 export async function fetchStartOffsets(
   source: KafkaSource,
   partitions: readonly TopicPartition[],
@@ -64,11 +65,11 @@ export async function fetchStartOffsets(
     const name = partitionName(partition)
     return { own: own.get(name), rebuilt: rebuilt.get(name), generation: generationOf(partition.topic) }
   }
-  // 3. The ends, until none is below a commit.
+  // 3. The ends, queried until no end is below a commit.
   const areConsistent = (ranges: OffsetRanges): boolean =>
     partitions.every((partition) => isWithin(ranges.get(partitionName(partition)), commitsOf(partition)))
   const ranges = await fetchRanges(source, topics, areConsistent, patience)
-  // 4. The logs of partitions that neither a commit nor Redis describes.
+  // 4. The states of logs that are neither in a commit nor in Redis: by the documents.
   const unknown = partitions.filter(
     (partition) => !namesGeneration(commitsOf(partition)) && !keptLogs.has(partitionName(partition)),
   )
@@ -106,7 +107,7 @@ export async function fetchCommittedOffsets(
 
 const noCommits: ReadonlyMap<string, CommittedOffset> = new Map()
 
-/** The metadata of a commit. They name the generation, because the offset is true of that generation only. */
+/** The metadata of a commit. They name the generation, because other generations may lack records below the offset. */
 export const commitMetadata = (
   generation: GenerationTag,
   deadLetteredBelow: bigint,
@@ -133,7 +134,7 @@ type PartitionCommits = {
   readonly generation: TargetGeneration | undefined
 }
 
-/** Whether no commit is beyond the end. A commit of a rebuild of another generation does not count. */
+/** Whether no commit is beyond the end. A commit of the rebuild group counts only if it names the generation. */
 function isWithin(range: OffsetRange | undefined, { own, rebuilt, generation }: PartitionCommits): boolean {
   if (range === undefined) return true
   const counted = rebuilt?.generation === generation?.tag ? [own, rebuilt] : [own]
@@ -143,7 +144,7 @@ function isWithin(range: OffsetRange | undefined, { own, rebuilt, generation }: 
 const namesGeneration = ({ own, rebuilt, generation }: PartitionCommits): boolean =>
   [own, rebuilt].some((commit) => commit?.generation === generation?.tag)
 
-/** Queries the offset ranges until they are consistent, for `patience` at most, each time from the present leaders. */
+/** Queries the offset ranges until no end is below a commit, for `patience` at most. Finds the leaders anew before each query but the first. */
 async function fetchRanges(
   source: KafkaSource,
   topics: readonly string[],
@@ -162,24 +163,28 @@ async function fetchRanges(
 
 type KnownPartition = PartitionCommits & {
   readonly range: OffsetRange
-  /** Epoch ms, read before `range`. */
+  /** Epoch ms, read before `range` was queried. */
   readonly nowMs: number
+  /** `coveredAtMs` and `log` for the case that no commit names the generation. */
   readonly coveredWithoutCommitMs: number
   readonly logWithoutCommit: LogState
 }
 
 /**
  * Chooses the start offset of a partition, so that the generation misses no record:
- * 1. the own commit, if it names the generation;
- * 2. the commit of a rebuild, if it names the generation, but not above the own commit, below which all rejected records have dead letters;
- * 3. otherwise the first offset, also if the commits are outside the offset range: the topic was created again, or retention has removed records.
+ * 1. the own commit (of `groupId`), if it names the generation, or if there is no generation, as for account keys;
+ * 2. else, if the commit of a rebuild names the generation, the lower one of that commit and the own one. A rebuild writes no dead letters: records above
+ *    the own commit must be read again, so that rejected ones get theirs;
+ * 3. else the first offset, also if the own commit is missing.
+ *
+ * A commit outside the offset range does not count: the topic was created again, or retention has removed records.
  */
 function startOffset(partition: KnownPartition): StartOffset {
   const { range, own, rebuilt, generation, nowMs, coveredWithoutCommitMs, logWithoutCommit } = partition
   const { low, high } = range
   const isInRange = (commit: CommittedOffset | undefined): commit is CommittedOffset =>
     commit !== undefined && commit.position >= low && commit.position <= high
-  // Even an old commit has missed nothing if it is at the end.
+  // A commit at the end has missed nothing, however old it is: no deletion was appended after it.
   const coveredBy = ({ position, coveredAtMs }: CommittedOffset): number =>
     coveredAtMs !== notCovered && position >= high ? nowMs : coveredAtMs
   const ofGeneration = [own, rebuilt].find((commit) => commit?.generation === generation?.tag)
@@ -193,14 +198,16 @@ function startOffset(partition: KnownPartition): StartOffset {
     const position = own.position < rebuilt.position ? own.position : rebuilt.position
     return { ...known, position, coveredAtMs: coveredBy(rebuilt) }
   }
-  // Retention has removed records that were not read.
+  // Whether retention has removed records that were not read, and deletions may be among them.
   const hasGap = own !== undefined && own.generation === generation?.tag && own.position < low
   return { ...known, position: low as Offset, coveredAtMs: hasGap ? notCovered : coveredWithoutCommitMs }
 }
 
 /**
- * The time (epoch ms) before which a generation has every record of a partition without a commit: its creation. If other partitions have commits of the
- * generation, this one is new, or its owner was killed within seconds: then it is the latest time of those commits.
+ * `coveredAtMs` for a partition without a commit: a time (epoch ms) before which a generation can have missed no deletion:
+ * - its creation. It has no document from before, which a deletion would have to remove;
+ * - or, if other partitions have commits for the generation, the latest time of these commits. The partition was added since then, or its owner was killed
+ *   within seconds, before it could commit.
  */
 function coveredWithoutCommit(
   { high }: OffsetRange,
@@ -208,9 +215,9 @@ function coveredWithoutCommit(
   otherCommits: Iterable<CommittedOffset>,
   nowMs: number,
 ): number {
-  // No record was ever appended.
+  // No record was ever appended, so that no deletion can be missed.
   if (high === 0n) return nowMs
-  // Redis may still have account keys whose deletions Kafka has forgotten.
+  // Account keys: Redis may still have keys whose deletions Kafka has removed, so that a replay is needed.
   if (generation === undefined) return notCovered
   const covered = [...otherCommits].flatMap((commit) =>
     commit.generation === generation.tag ? commit.coveredAtMs : [],
@@ -219,8 +226,8 @@ function coveredWithoutCommit(
 }
 
 /**
- * Whether a generation was read from a topic of another name, as after a change of `TOPIC_FORMS`, and has positions of another log. `readLogs`: states of the
- * logs that it was read from, by `partitionName`; `topics`: the configured ones.
+ * Whether a generation was read from a topic of another name, as after a change of `TOPIC_FORMS`: then its positions are offsets of another log. `readLogs`:
+ * the states of the logs from which it was read, by `partitionName`; `topics`: the topics of the present configuration.
  */
 export function isRenamed(topic: string, readLogs: { keys(): Iterable<string> }, topics: readonly string[]): boolean {
   const read = new Set([...readLogs.keys()].map((name) => name.slice(0, name.lastIndexOf('/'))))

@@ -5,32 +5,34 @@ import type { TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { EntityType } from '../src/core/model/ids.ts'
 
 const dayMs = 86_400_000
-/** The partitions of a source topic that the indexer creates. An operator who needs more creates the topic beforehand. */
+/** The number of partitions of each source topic that the indexer creates. An operator who needs more creates the topic beforehand. */
 const sourcePartitions = 4
 
 const sourceSettings = {
   'cleanup.policy': 'compact',
   'message.timestamp.type': 'LogAppendTime',
   'delete.retention.ms': 7 * dayMs,
-  // Without this bound, a topic with few appends may keep a deleted entity for ever.
+  // Kafka compacts a partition once enough records are new. Without this bound, a topic with few appends may store a deleted entity for ever.
   'max.compaction.lag.ms': 7 * dayMs,
 }
 const deadLetterSettings = {
   'cleanup.policy': 'delete',
   // Dead letters hold personal data.
   'retention.ms': 14 * dayMs,
-  // Above the bounds of the source topics: a dead letter has the whole record and the reason of its rejection.
+  // Above the `max.message.bytes` of source topics (about 1 MiB by default): a dead letter has the whole record and the reason of its rejection.
   'max.message.bytes': 32 * 1024 * 1024,
 }
-/** A year, and time to audit it. */
+/** The audit of account keys stays for a year, and for a month in which that year can be audited. */
 const auditSettings = { 'cleanup.policy': 'delete', 'retention.ms': 400 * dayMs }
 
-/** The topics whose records become documents. The watermark is about them. */
+/** The topics whose records become documents. Only their records count for the watermark. */
 export const documentTopics = (config: Config): string[] => [config.TOPIC_FORMS, config.TOPIC_SUBMISSIONS]
 
+/** The type of the entities in a document topic. For `account-keys` the result has no meaning. */
 export const entityTypeIn = (topic: string, config: Pick<Config, 'TOPIC_FORMS'>): EntityType =>
   topic === config.TOPIC_FORMS ? 'forms' : 'submissions'
 
+/** The partitions of document topics among these partitions, each with the type of its entities. */
 export const documentPartitionsIn = (
   partitions: readonly TopicPartition[],
   config: Config,
@@ -44,14 +46,15 @@ export const documentPartitionsIn = (
 export const sourceTopics = (config: Config): string[] => [...documentTopics(config), config.TOPIC_ACCOUNT_KEYS]
 
 export type TopicRules = {
+  /** Whether both document topics have `message.timestamp.type=LogAppendTime`. Without times of the brokers, there is no watermark. */
   readonly hasAppendTimes: boolean
-  /** The `cleanup.policy` of each source topic that is not purely compacted, and so may lose records of live entities. */
+  /** Topic → `cleanup.policy`, for each source topic with another policy than `compact`: Kafka may delete records of its live entities by age or size. */
   readonly forgetful: Readonly<Record<string, string>>
-  /** The least time (ms) for which each source topic keeps a deletion. */
+  /** Topic → the least time (ms) from the append of a deletion until compaction may remove it; for a topic in `forgetful`, below every age. */
   readonly keptMs: Readonly<Record<string, number>>
 }
 
-/** The `keptMs` of a topic that guarantees no time: below every age. */
+/** The `keptMs` of a topic in `forgetful`. It is below every age, so that each of its deletions counts as possibly missed. */
 const notKeptMs = Number.MIN_SAFE_INTEGER
 
 /** Creates missing topics, and reads the settings of the source topics. Safe to call from several processes at once. */
@@ -72,12 +75,12 @@ export async function ensureTopics(source: KafkaSource, config: Config, log: Log
   return rules
 }
 
-/** The bound (bytes) of the headers that a dead letter has beside its record: the reason and the source. */
+/** The most bytes by which a dead letter is larger than its record: headers with the reason and the source. */
 const maxReasonBytes = 4_096
 
 /**
- * Why Kafka may refuse a dead letter as too large, so that its partition would wait for an operator; undefined if every record of the source topics has
- * room. Rejects if Kafka does not answer.
+ * Why Kafka may refuse a dead letter as too large; undefined if the topic of dead letters accepts the largest record of every source topic. A record whose
+ * dead letter is refused is never committed: its partition stands still until an operator raises the bound. Rejects if Kafka does not answer.
  */
 export async function deadLettersProblem(
   source: Pick<KafkaSource, 'topicSettings'>,
@@ -94,7 +97,7 @@ export async function deadLettersProblem(
   return `${letters} takes records of ${setting(letters, name)} bytes, less than ${sources} and a reason: set its ${name} to ${neededBytes}`
 }
 
-/** Rejects if Kafka does not answer. */
+/** Reads the settings of the source topics. Rejects if Kafka does not answer. */
 export async function readTopicRules(source: Pick<KafkaSource, 'topicSettings'>, config: Config): Promise<TopicRules> {
   const documents = documentTopics(config)
   const sources = sourceTopics(config)

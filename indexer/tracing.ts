@@ -3,7 +3,10 @@ import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import type { Outcome } from './bulk/job.ts'
 import type { Documents } from './convertRecord.ts'
 
-/** A record and its documents. The message of its bulk request has the same document objects, except those without repeated names. */
+/**
+ * A record and its documents. Subscribers find the bulk request of a document by object identity: the messages of `bulkChannel` have the same objects. Only a
+ * document that is sent again without repeated JSON names is another object.
+ */
 type WrittenRecord = { readonly record: SourceRecord; readonly documents: Documents; outcome?: Outcome['kind'] }
 
 /** Publishes `start` when a record is converted, and `asyncEnd` when it has its outcome. */

@@ -23,53 +23,57 @@ type PublisherOptions = {
   readonly consumer: Pick<SourceConsumer, 'assigned' | 'commit' | 'rejoin'>
   offsetRanges(): Promise<OffsetRanges>
   refresh(): Promise<void>
-  /** Publishes visible positions and new list versions in Redis, in one script (`visiblePositions.ts`). */
+  /** Writes visible positions and new list versions to Redis, in one script (`visiblePositions.ts`). */
   publishVisible(round: VisibleRound): Promise<RoundPublished>
+  /** Ends each round: decides by the reply of the script whether this generation is still the one to write. */
   afterRound(published: RoundPublished): Promise<RoundResult>
   readonly tag: GenerationTag
   redisTimeMs(): Promise<number>
-  /** Whether so many writes are in flight that refreshes are to be less frequent. */
+  /** Whether so many records are in flight that refreshes, which slow writes down, are to be less frequent. */
   isBehind(): boolean
   readonly clock: () => number
   readonly elapsedMs: () => number
   readonly log: Logger
 }
 
-/** What one round publishes. `known`: the offset range of every partition of the topics. */
+/** What one round publishes. `known`: the offset range of every partition of the topics, also of partitions that other indexers own. */
 export type VisibleRound = Pick<PublishedRound, 'lists' | 'changesEveryList'> & {
   readonly partitions: readonly (TopicPartition & Omit<PublishedPartition, 'type'>)[]
   readonly known: OffsetRanges
 }
 
-/** A published partition: every record below offset `to`, or appended before `timeMs` (epoch ms), is visible. */
+/** A published partition: every record below offset `to` is visible, and so is every record that was appended before `timeMs` (epoch ms). */
 export type VisiblePartition = TopicPartition & Pick<PublishedPartition, 'to' | 'timeMs'>
 
 /** A partition whose log was replaced, and the first offset of the new log. */
 export type ReplacedPartition = { readonly partition: AssignedPartition; readonly low: Offset }
 
-/** The pause after a refresh is as long as the refresh took, within these bounds. */
+/** The pause after a refresh is as long as the refresh took, within these bounds (ms): a slow cluster is refreshed less often. */
 const minRestMs = 25
 const maxRestMs = 100
 const restAfterFailureMs = 250
-const behindCheckMs = 250
+/** The interval (ms) of rounds while `isBehind`. */
 const behindIntervalMs = 10_000
+/** While a round is put off because of `isBehind`, the interval (ms) at which that is read again. */
+const behindCheckMs = 250
+/** The interval (ms) of rounds while nothing is written: they keep the watermark and the commits recent. */
 const idleIntervalMs = 1_000
 
 /**
- * Publishes progress in rounds: refresh; visible positions and new list versions, in one script; commit. In this order, every committed record
- * is searchable, and a client never reads a position, list version or watermark ahead of the documents that a search returns. After a crash
- * between two steps, the next owner reads some records again: their documents stay the same, and their lists get new versions.
+ * Publishes progress in rounds of three steps: refresh; visible positions and new list versions, in one script; commit. In this order, every committed
+ * record is searchable, and a client never reads a position, list version or watermark ahead of the documents that a search returns. After a crash
+ * between two steps, the next owner reads some records again. That changes no document, and only gives their lists new versions.
  */
 export class VisibilityPublisher {
   readonly #options: PublisherOptions
   /** Lists whose documents were written since the last refresh. */
   #written = new Set<TeamList>()
-  /** Lists whose changes are searchable and whose new versions are not published. */
+  /** Lists whose changes are searchable, and whose new versions are not published yet. */
   readonly #refreshed = new Set<TeamList>()
   /** The round in progress. Rounds run one after the other: a concurrent round could commit records before they are refreshed. */
   #round: Promise<unknown> = Promise.resolve()
   #publishedAtMs = Number.NEGATIVE_INFINITY
-  /** When the pause after the last refresh, or after a failed round, ends. */
+  /** When the pause after the last refresh, or after a failed round, ends (`elapsedMs`). */
   #restedAtMs = Number.NEGATIVE_INFINITY
   #wake = (): void => undefined
   /** How far the clock of this process is ahead of the clock of Redis (ms); undefined before the first round. */
@@ -82,8 +86,9 @@ export class VisibilityPublisher {
   }
 
   /**
-   * Notes that a record of the list was stored or found stale. Example of a stale one: another indexer has stored it, and crashed before it refreshed the
-   * index and published a new list version.
+   * Notes that a record of the list has its outcome, so that the next round refreshes and publishes a new version of the list. That is needed
+   * - for a stale record: another indexer may have stored it, and crashed before it refreshed and published;
+   * - for a rejected record: its list document may have been stored before its detail document was rejected.
    */
   noteWrite(list: TeamList): void {
     const isFirst = this.#written.size === 0
@@ -91,7 +96,7 @@ export class VisibilityPublisher {
     if (isFirst) this.#wake()
   }
 
-  /** The published partitions, each up to an offset below which every record is visible and committed. */
+  /** The owned partitions that have a visible position, each with the offset below which every record is both visible and committed. */
   visible(): readonly VisiblePartition[] {
     return this.#options.consumer.assigned().flatMap(({ topic, partition, visible, committed, start }) => {
       const { visibleTo, visibleAtMs } = visible
@@ -123,7 +128,7 @@ export class VisibilityPublisher {
     }
   }
 
-  /** Milliseconds until the next round is due (0 or less: now), or until `isBehind` is to be read again. */
+  /** Milliseconds until the next round is due (0 or less: now), or until `isBehind` is to be read again, if that is earlier. */
   #dueInMs(): number {
     const { elapsedMs, isBehind } = this.#options
     const nowMs = elapsedMs()
@@ -134,7 +139,7 @@ export class VisibilityPublisher {
     return Math.min(behindCheckMs, Math.max(restMs, behindIntervalMs - sinceMs))
   }
 
-  /** Sleeps, and wakes at the first `noteWrite` since the last refresh. */
+  /** Sleeps. The first `noteWrite` since the last refresh ends the sleep. */
   async #pause(forMs: number, signal: AbortSignal): Promise<void> {
     const pause = new AbortController()
     this.#wake = () => pause.abort()
@@ -149,8 +154,8 @@ export class VisibilityPublisher {
   }
 
   /**
-   * Reads partitions whose logs were replaced again, from their first offsets (`low`): commits these, and joins the group again. Of the new logs, no
-   * record below the former commits was read or dead-lettered.
+   * Reads replaced logs from their first offsets (`low`): commits these offsets, and joins the group again. The former commits count offsets of the former
+   * logs: no record of the new logs below them was read, nor, if rejected, dead-lettered.
    */
   readAgain(replaced: readonly ReplacedPartition[]): Promise<void> {
     const { consumer, tag } = this.#options
@@ -169,7 +174,7 @@ export class VisibilityPublisher {
     return again
   }
 
-  /** One round. A step that fails keeps its work (lists, positions) for the next round. */
+  /** One round. If a step fails, its lists and positions are part of the next round, too. */
   async #publishOnce(): Promise<RoundResult> {
     const { consumer, offsetRanges, elapsedMs } = this.#options
     this.#publishedAtMs = elapsedMs()
@@ -180,11 +185,11 @@ export class VisibilityPublisher {
     // 1. Clocks, then end offsets: every record at or beyond an end was appended after `askedAtMs`.
     const askedAtMs = await this.#readClocks()
     const ranges = await offsetRanges()
-    // 2. Positions, before the refresh: a write that is acknowledged during the refresh may not be searchable after it.
+    // 2. Positions, before the refresh: a write that is acknowledged while the refresh runs may still not be searchable after it.
     const progress = owned.map(({ partition, readBefore }) =>
       progressOf(partition, ranges.get(partitionName(partition))?.high, askedAtMs, readBefore),
     )
-    // 3. Refresh: every record below the positions becomes searchable.
+    // 3. Refresh: now every record below these positions is searchable.
     await this.#makeSearchable(ranges)
     // 4. Positions, times and list versions, in one script: clients see the progress.
     const published = await this.#publishVisible(progress, ranges)
@@ -193,7 +198,7 @@ export class VisibilityPublisher {
     return await this.#options.afterRound(published)
   }
 
-  /** The time of the slower clock, of this process or of Redis (epoch ms). */
+  /** The time (epoch ms) by the clock of this process or of Redis, whichever is behind: a clock that is ahead must not promise too much. */
   async #readClocks(): Promise<number> {
     const { clock, redisTimeMs } = this.#options
     const beforeMs = clock()
@@ -203,9 +208,9 @@ export class VisibilityPublisher {
   }
 
   /**
-   * Refreshes the indices if anything was written. A refresh that fails at a shard without a primary has made the changes in all other shards visible.
-   * So the lists get new versions at once: otherwise the API would serve cached answers until that shard is back. They get new versions again with
-   * their positions (`VisibleProgress.changedBelow`).
+   * Refreshes the indices if anything was written. A refresh that fails, because a shard has no primary, has nevertheless made the changes in all other
+   * shards visible. So the written lists get new versions at once: otherwise the API would serve cached answers until that shard is back. They get new
+   * versions again together with their positions (`VisibleProgress.changedBelow`).
    */
   async #makeSearchable(known: OffsetRanges): Promise<void> {
     const { refresh, elapsedMs, publishVisible } = this.#options
@@ -225,9 +230,9 @@ export class VisibilityPublisher {
   }
 
   /**
-   * Publishes positions and list versions. A partition is withheld while its log is doubted, and while the index is in no state that its log had
-   * (`VisibleProgress.isState`). Then, and while a rebuild has the lock of the switch, only list versions are published. The lists need new versions
-   * again with the position. Their names are not kept, so that publication changes the version of every list.
+   * Publishes positions and list versions. A partition is withheld while its log may have been replaced, and while the index is in a state that the log
+   * never had (`VisibleProgress.isState`). For a withheld partition, and while a rebuild has the lock of the switch, only list versions are published.
+   * These lists need new versions again with the position: the next publication of the partition changes the version of every list.
    */
   async #publishVisible(progress: readonly PartitionProgress[], known: OffsetRanges): Promise<RoundPublished> {
     const visible = progress.filter(
@@ -260,7 +265,7 @@ export class VisibilityPublisher {
 
   async #commit(progress: readonly PartitionProgress[]): Promise<void> {
     const { consumer, tag } = this.#options
-    // A rebalance during this round may have assigned a partition to another indexer, whose commit must not be overwritten.
+    // A rebalance during this round may have assigned a partition to another indexer. Its commit must not be overwritten by a lower one.
     const assigned = consumer.assigned()
     const due = progress
       .filter((partitionProgress) => hasNews(partitionProgress) && assigned.includes(partitionProgress.partition))
@@ -279,7 +284,7 @@ export class VisibilityPublisher {
   }
 }
 
-/** The lists that get new versions: by name, or every list of the generation where they are more than `maxListsPerRound`. */
+/** The lists that get new versions: these, by name, or every list of the generation if these are more than `maxListsPerRound`. */
 function namedOrAll(lists: readonly TeamList[]): Pick<VisibleRound, 'lists' | 'changesEveryList'> {
   const isBeyondBound = lists.length > maxListsPerRound
   return { lists: isBeyondBound ? [] : lists, changesEveryList: isBeyondBound }

@@ -4,7 +4,7 @@ import type { Generation } from './generations/generation.ts'
 import { documentTopics, entityTypeIn } from './topics.ts'
 import type { VisibleRound } from './visibilityPublisher.ts'
 
-/** The round to publish for a generation: with the entity types of partitions, and without partitions of account keys. */
+/** The round to publish for a generation: each partition with its entity type instead of its topic, and without the partitions of `account-keys`. */
 export function visibleRound(
   config: Config,
   { tag, indices, cursorKeys }: Pick<Generation, 'tag' | 'indices' | 'cursorKeys'>,
@@ -27,7 +27,7 @@ export function visibleRound(
   }
 }
 
-/** The round without times, hence without a watermark. */
+/** The round with time 0 for each partition: its publication removes the watermark. */
 export const withoutTimes = (round: VisibleRound): VisibleRound => ({
   ...round,
   partitions: round.partitions.map((partition) => ({ ...partition, timeMs: 0 })),

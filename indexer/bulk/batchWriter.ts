@@ -15,13 +15,15 @@ import {
   shardOf,
 } from './job.ts'
 
-/** The results of a batch so far. */
+/** The results of a batch so far. A batch takes several requests if one is halved. */
 type Batch = {
+  /** Whether at least one request had results by document. */
   hasResults: boolean
-  /** Records whose own request failed with status 400: at fault themselves, or refused for another cause. */
+  /** Records that were alone in a request that failed with status 400. Either the record is at fault, or something before Elasticsearch, such as a proxy. */
   readonly badRequests: { readonly job: Job; readonly reason: string }[]
-  /** Records whose revision was stored before, with the same content or another. */
+  /** Records whose revision was stored before. Whether with the same content or another one, a comparison shows. */
   readonly repeated: Job[]
+  /** Records to be sent again after a backoff. */
   readonly failed: Job[]
 }
 
@@ -29,13 +31,13 @@ export type BatchWriterOptions = BulkCalls & {
   readonly signal: AbortSignal
   /** Time that never steps (ms). */
   readonly elapsedMs: () => number
-  /** Called with the first failure that keeps a record from being stored, and with undefined once no record waits after a failure. */
+  /** Called with the failure after which a first record waits, and with undefined once no record waits after a failure. */
   onBlocked(failure: BulkFailure | undefined): void
 }
 
 /**
- * Sends the documents of a batch (bulkApi.ts), and decides by each result (bulkFailure.ts) whether a record is finished, rejected, put back into the
- * queue at once, or to be sent again after a backoff.
+ * Sends the documents of a batch (`bulkApi.ts`), and decides by the results (`bulkFailure.ts`) for each record whether it is finished, rejected, put back into
+ * the queue at once, or sent again after a backoff.
  */
 export class BatchWriter {
   readonly #options: BatchWriterOptions
@@ -60,11 +62,12 @@ export class BatchWriter {
     return first === undefined ? 0 : this.#options.elapsedMs() - first.sinceMs
   }
 
-  /** Writes a batch. Rejects with a bug, and once the writer is stopped. */
+  /** Writes a batch. Rejects only because of a bug, and once the writer is stopped. */
   async write(jobs: readonly Job[]): Promise<BatchResult> {
     const batch: Batch = { hasResults: false, badRequests: [], repeated: [], failed: [] }
     await this.#attempt(jobs, batch)
-    // A record is at fault only if other requests succeed. If none does, the cause is outside, such as a proxy before Elasticsearch.
+    // If another request of the batch had results, the record is at fault. If none had, the cause is elsewhere, such as a proxy that refuses everything:
+    // the record waits, instead of becoming a dead letter.
     for (const { job, reason } of batch.badRequests)
       if (batch.hasResults) this.#reject(job, job.documents, reason)
       else this.#fail([job], batch, { kind: 'pause', reason })
@@ -72,7 +75,7 @@ export class BatchWriter {
     return { hasResults: batch.hasResults, failed: batch.failed, comparison }
   }
 
-  /** Sends jobs in one request, and applies its results; after a failure that smaller requests may avoid, sends them in halves. */
+  /** Sends jobs in one request, and applies its results. If smaller requests may avoid a failure, sends the jobs again, in halves. */
   async #attempt(jobs: readonly Job[], batch: Batch): Promise<void> {
     const documents = jobs.flatMap((job) => job.documents)
     let outcomes: ItemOutcome[]
@@ -100,8 +103,8 @@ export class BatchWriter {
   }
 
   /**
-   * Sends documents in one request, or each document of a lone record in its own. Then the largest is sent first: if it is too large, none is stored, and
-   * the record is rejected as a whole.
+   * Sends documents in one request; but if there is only one record and `isSentSingly` is set, each of its documents in its own request, the largest first. If
+   * the largest is too large, no document of the record was stored, and the record is rejected as a whole.
    */
   async #send(jobs: readonly Job[], documents: Documents): Promise<ItemOutcome[]> {
     const [only, ...others] = jobs
@@ -120,7 +123,7 @@ export class BatchWriter {
     return documents.map((document) => outcomes.get(document) ?? missing)
   }
 
-  /** Makes requests smaller. The documents of a record that was alone in its request are sent one by one. */
+  /** Makes later requests smaller. If a request had one record only, its documents are sent one by one from now on. */
   #reduceLoad(jobs: readonly Job[]): void {
     this.#queue.halveBounds()
     const [only] = jobs
@@ -134,17 +137,17 @@ export class BatchWriter {
     return failure
   }
 
-  /** The shards that have failed at a document for no known reason although they take other writes. */
+  /** Of the shards that have failed at a document for no known reason (`suspect`), those that accept another write now: the document may be at fault. */
   async #writableShards(documents: Documents, outcomes: readonly ItemOutcome[]): Promise<ReadonlySet<string>> {
     const suspects = documents.filter((_, at) => outcomes[at]?.kind === 'suspect')
     const shards = [...new Map(suspects.map((document) => [shardOf(document), document]))]
     if (shards.length === 0) return new Set()
-    // Without an answer, no shard counts as writable. The next attempt at the documents meets the same failure.
+    // If this query fails, no shard counts as writable, and no document as at fault. It is repeated if the next attempt fails in the same way.
     const answers = await this.#options.takesWrites(shards.map(([, document]) => document)).catch(() => [])
     return new Set(shards.flatMap(([shard], at) => (answers[at] === true ? [shard] : [])))
   }
 
-  /** Acts on a request that failed as a whole: retries it later, or halves it at once, down to the record that is at fault alone. */
+  /** Acts on a failure of all these jobs: retries them later, or halves the request at once, until the record that is at fault is alone in a request. */
   async #halveOrFail(jobs: readonly Job[], batch: Batch, failure: RequestFailure): Promise<void> {
     if (failure.kind === 'busy') this.#reduceLoad(jobs)
     const [only] = jobs
@@ -169,18 +172,18 @@ export class BatchWriter {
     const reject = outcomes.find((outcome) => outcome.kind === 'reject')
     const rejected = job.documents.filter((_, at) => outcomes[at]?.kind === 'reject')
     const suspect = outcomes.find((outcome) => outcome.kind === 'suspect')
-    const isDocument = job.documents.some((document, at) => outcomes[at] === suspect && writable.has(shardOf(document)))
+    const isAtFault = job.documents.some((document, at) => outcomes[at] === suspect && writable.has(shardOf(document)))
     const failure = outcomes.find((outcome) => isFailure(outcome))
     job.documents = job.documents.filter((_, at) => !isDone(outcomes[at]))
     if (reject !== undefined) this.#reject(job, rejected, reject.reason)
     else if (suspect !== undefined) {
-      const isConfirmed = isDocument && confirmSuspicion(job, this.#options.elapsedMs())
+      const isConfirmed = isAtFault && confirmSuspicion(job, this.#options.elapsedMs())
       if (isConfirmed) this.#reject(job, job.documents, suspect.reason)
       else this.#fail([job], batch, { kind: 'retry', reason: suspect.reason })
     } else if (failure !== undefined) this.#fail([job], batch, failure)
   }
 
-  /** Decides what is left to do once all documents of a record were stored or found stale. */
+  /** Ends a record, all of whose documents were stored or found stale. First, its list document may have to be written again, or its content compared. */
   #endWrite(job: Job, batch: Batch): void {
     const repeated = listToRepeat(job)
     if (repeated !== undefined) {
@@ -192,7 +195,7 @@ export class BatchWriter {
   }
 
   /**
-   * Compares the contents of records whose revision was stored before with the stored contents, and finishes them. Resolves with the jobs to be sent
+   * Compares records whose revision was stored before with what is stored, and finishes them. Resolves with the jobs that could not be compared, to be sent
    * again after a backoff: Elasticsearch did not answer, or answered from a copy that lacks the document.
    */
   async #compareRepeated(jobs: readonly Job[]): Promise<readonly Job[]> {
@@ -236,8 +239,8 @@ export class BatchWriter {
   }
 
   /**
-   * Rejects a record. The first time, it sends the rejected documents again without repeated JSON names, which Elasticsearch refuses. After the second
-   * time, the record has its outcome, and the newest of the older records that it superseded is sent.
+   * Acts on the rejection of a record. After the first one, puts the record back with its `rejected` documents changed: without repeated JSON names, which
+   * Elasticsearch refuses. After the second one, the outcome of the record is `rejected`, and the newest of the records that it superseded is sent.
    */
   #reject(job: Job, rejected: Documents, reason: string): void {
     if (!job.isDeduplicated) {

@@ -16,16 +16,16 @@ type Response = { items?: Partial<Record<string, ResponseItem>>[] }
 
 export const bulkBounds: BulkBounds = { maxBulkBytes: 5 * 1024 * 1024, maxBulkDocuments: 2_000 }
 
-/** `external`: a write replaces documents of lower versions; `external_gte`: also a document of the same version. */
+/** `external`: a write replaces a document of a lower version only; `external_gte`: also a document of the same version. */
 export type VersionType = 'external' | 'external_gte'
 
 /**
- * How long Elasticsearch waits for the primary of a shard. The default is a minute: by then the client has given up, too, and the results of the other
- * documents of the request are lost.
+ * How long Elasticsearch waits for a shard that has no primary, before it answers a request. With its default of a minute, the client would give up first, and
+ * lose the results of the documents in all other shards.
  */
 const primaryWait = '2s'
 
-/** Encodes one bulk request: an action line and a source line for each document. `source` must be on one line. */
+/** Encodes one bulk request: an action line and a source line for each document. A `source` with a line break would break the request. */
 export function encodeBulk(aliases: WriteAliases, writes: Documents, versionType: VersionType = 'external'): Buffer {
   const actions = writes.map((write) => actionLine(aliases, write, versionType))
   const bytes = writes.reduce((sum, { source }, at) => sum + (actions[at]?.length ?? 0) + source.length + 1, 0)
@@ -48,7 +48,7 @@ function actionLine(aliases: WriteAliases, write: DocumentWrite, versionType: Ve
   return `{"index":{"_index":"${aliases[kind]}","_id":"${id}","routing":"${teamId}","version":${version},"version_type":"${type}"}}\n`
 }
 
-/** Sends `writes`, encoded as `bulkBody`. Resolves with the outcome of each, in order; rejects when the request fails as a whole. */
+/** Sends `writes`, encoded as `bulkBody`. Resolves with the outcome of each document, in order; rejects if the request fails as a whole. */
 export async function sendBulk(
   client: Client,
   bulkBody: Buffer,
@@ -87,11 +87,11 @@ async function itemsOf(
 }
 
 export type BulkQueries = {
-  /** Whether the shard of each document accepts writes now. Writes nothing. */
+  /** For each document, whether its shard accepts writes now. Changes no document. */
   takesWrites(documents: Documents): Promise<boolean[]>
   /**
-   * The stored state under the id of each list document, also of one that is not searchable yet; undefined where the copy that answers has none.
-   * Rejects unless every document can be read.
+   * For each list document, the state that is stored under its id, even if no refresh has made it searchable; undefined if the copy that answers has no such
+   * document. Rejects unless every document can be read.
    */
   readStored(lists: Documents): Promise<(Stored | undefined)[]>
 }
@@ -125,6 +125,7 @@ export function bulkSender(
   }
 }
 
+/** The queries about documents that a bulk writer has failed to write, or found stale. */
 export const bulkQueries = (
   client: Client,
   { indices, writeAliases }: WrittenIndices,
@@ -151,21 +152,21 @@ export const bulkQueries = (
 })
 
 /**
- * A write of a sample to the shard of each document, under an id that no document has and on the condition that this id has sequence number 0. A shard
- * that accepts writes answers with a version conflict.
+ * Encodes a write of a sample to the shard of each document, which never succeeds: its id is one that no document has, and its condition is that this id has
+ * sequence number 0. A shard that accepts writes answers with a version conflict.
  */
 const encodeProbes = (aliases: WriteAliases, documents: Documents): Buffer =>
   Buffer.from(
     documents
       .map(({ kind, teamId }) => {
-        // Every id of a document has a `/`: this one is never in use.
+        // Every id of a document has a `/`, so that this id is never in use.
         const index = { _index: aliases[kind], _id: 'probe', routing: teamId, if_seq_no: 0, if_primary_term: 1 }
         return `${JSON.stringify({ index })}\n${samples.get(kind)}\n`
       })
       .join(''),
   )
 
-/** Documents as this release makes them: an index with the mappings of another release refuses them. */
+/** By kind, a document as this release makes it. An index with the mappings of another release refuses it, so that no record counts as at fault. */
 const samples = sampleDocuments()
 
 function sampleDocuments(): ReadonlyMap<DocumentKind, Buffer> {

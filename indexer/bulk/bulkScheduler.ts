@@ -4,15 +4,16 @@ import type { BulkQueue, Lane } from './bulkQueue.ts'
 import type { Job, RecordWrite } from './job.ts'
 
 export type SchedulerOptions = {
+  /** Unlimited if undefined. */
   readonly maxRecordsPerSecond?: number | undefined
   readonly random: () => number
   readonly signal: AbortSignal
-  /** Called with a bug. The batch that met it is never finished. */
+  /** Called with an error that is a bug. The records of its batch are never finished, so that their offsets are not committed. */
   onFatal(error: Error): void
 }
 
 export type BatchResult = {
-  /** Whether at least one request of the batch had results by document. */
+  /** Whether at least one request of the batch had results by document. If none had, Elasticsearch is away or refuses everything. */
   readonly hasResults: boolean
   /** The jobs to be sent again after a backoff. */
   readonly failed: readonly Job[]
@@ -20,19 +21,21 @@ export type BatchResult = {
   readonly comparison?: Promise<readonly Job[]> | undefined
 }
 
-/** Requests in flight at once in the ordinary lane, unless Elasticsearch is overloaded. */
+/** Requests in flight at once in the lane `ordinary` (`Lane` in `bulkQueue.ts`). While Elasticsearch is overloaded, and in the lane `apart`, it is one. */
 const maxRequests = 2
-/** `maxRecordsPerSecond` allows the records of this time (s) to be sent at once. */
+/** With `maxRecordsPerSecond`, a batch has at most as many records as that rate allows in this time (s). */
 const burstSeconds = 0.1
 
-/** Decides when the next batch of the queue is sent. Calls `writeBatch` with it, and puts jobs that failed back into the queue after a backoff. */
+/** Decides when to send the next batch of the queue. Calls `writeBatch` with it, and puts its failed jobs back into the queue after a backoff. */
 export class BulkScheduler {
   readonly #options: SchedulerOptions
   readonly #queue: BulkQueue
   readonly #writeBatch: (jobs: readonly Job[]) => Promise<BatchResult>
+  /** The number of batches in flight. Each sends its requests one after the other. */
   readonly #requests: Record<Lane, number> = { apart: 0, ordinary: 0 }
   readonly #perSecond: number
   #isScheduled = false
+  /** Whether nothing is sent for now, so that `maxRecordsPerSecond` is not exceeded. */
   #isResting = false
 
   constructor(options: SchedulerOptions, queue: BulkQueue, writeBatch: (jobs: readonly Job[]) => Promise<BatchResult>) {
@@ -53,7 +56,7 @@ export class BulkScheduler {
     })
   }
 
-  /** Sends batches once `work` is done, which may have put jobs back. An error of `work` is a bug, unless the writer was stopped. */
+  /** Sends further batches once `work` is done, which may have put jobs back. An error of `work` is a bug, unless the writer was stopped. */
   run(work: Promise<void>): void {
     work
       .then(() => this.#sendBatches())
@@ -82,13 +85,13 @@ export class BulkScheduler {
     const { hasResults, failed, comparison } = await this.#writeBatch(jobs)
     if (comparison !== undefined) this.run(comparison.then((compared) => this.retryLater(compared)))
     const retries = this.retryLater(failed)
-    // After a request without results, its place stays taken for the backoff: Elasticsearch gets no other request meanwhile.
+    // A batch without results counts as in flight until its backoff has ended, so that Elasticsearch gets fewer requests meanwhile.
     if (!hasResults) await retries
     else this.run(retries)
     this.#requests[lane]--
   }
 
-  /** Puts jobs back after a backoff. Jobs that have failed equally often wait together; those that have failed more often wait longer. */
+  /** Puts jobs back after a backoff. Jobs that have failed equally often wait for the same time, and are sent together again. */
   async retryLater(failed: readonly Job[]): Promise<void> {
     const { random, signal } = this.#options
     const retries = [...Map.groupBy(failed, ({ attempts }) => attempts)].map(async ([attempts, jobs]) => {

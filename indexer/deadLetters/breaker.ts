@@ -1,16 +1,20 @@
+/** The number of last outcomes that count. */
 const windowSize = 1_000
-/** With so many rejected records in the window, the breaker is open. */
+/** While at least so many outcomes in the window are rejections, the breaker is open. */
 const opensAt = 950
-/** An open breaker lets one paused record pass at this interval (ms), so that the records behind it are read, and it can close by itself. */
+/**
+ * An open breaker lets one paused record pass at this interval (ms). That frees room for the records behind it: they are read, and if they are valid, the
+ * breaker closes by itself.
+ */
 const trickleMs = 1_000
 
-/** A paused record. `left` aborts when its partition is assigned to another indexer, which reads the record again. */
+/** A paused record. `left` aborts when the assignment of its partition ends; the next owner reads the record again. */
 type Paused = { readonly left: AbortSignal; pass(): void; end(): void }
 
 /**
- * A circuit breaker for the dead letters of one topic. Example: a bad release rejects every record. Without the breaker it would dead-letter the whole
- * topic; with it, the dead letters are paused after 950 records, until a better release runs. Records behind the paused ones are still validated, and
- * once enough of them are valid, every paused record passes.
+ * A circuit breaker for the dead letters of one topic. Example: a bad release rejects every record. Without the breaker, the whole topic would become dead
+ * letters. With it, dead letters are paused after 950 records, and an operator can deploy a better release, which reads the paused records again. Records
+ * behind the paused ones are still validated. Once fewer than 950 of the last 1,000 records were rejected, every paused record passes.
  */
 export class Breaker {
   readonly #outcomes = new Uint8Array(windowSize)
@@ -23,6 +27,7 @@ export class Breaker {
     return this.#rejected >= opensAt
   }
 
+  /** Notes the outcome of a record; if the breaker is closed then, lets all paused records pass. */
   observe(isRejected: boolean): void {
     const at = this.#observed++ % windowSize
     this.#rejected += Number(isRejected) - (this.#outcomes[at] ?? 0)
@@ -32,13 +37,13 @@ export class Breaker {
     this.#paused.clear()
   }
 
-  /** Resolves when a rejected record may become a dead letter, in order of arrival. Rejects when `left` aborts. */
+  /** Resolves once a rejected record may become a dead letter: at once while the breaker is closed, else in order of arrival. Rejects when `left` aborts. */
   async acquirePermit(left: AbortSignal): Promise<void> {
     left.throwIfAborted()
     if (!this.isOpen) return
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#paused.add({ left, pass: resolve, end: () => reject(left.reason) })
-    // All records of a partition share one listener: adding it again has no effect.
+    // One listener serves all records of a partition, since adding the same function again has no effect.
     left.addEventListener('abort', this.#endLeft, { once: true })
     this.#startTrickle()
     await promise

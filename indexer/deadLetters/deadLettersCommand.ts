@@ -50,7 +50,7 @@ function withFilters(subcommand: Command): Command {
     .option('--key <text>', 'whose record key contains this')
 }
 
-/** Calls `action` with a function that reads the dead letters that match the filter, one after the other, and resolves with their number. */
+/** Calls `action` with a function that passes each dead letter that matches the filter to `onLetter`, one after the other, and resolves with their number. */
 async function withLetters(
   filter: Filter,
   action: (readLetters: (onLetter: OnLetter) => Promise<number>, sink: KafkaSink) => Promise<void>,
@@ -62,7 +62,7 @@ async function withLetters(
     let count = 0
     await kafkaSource(kafka).readTopic({
       topic: config.TOPIC_DEAD_LETTERS,
-      // Never aborts: reading ends at the present end of the topic, or with an error after ten minutes without a record.
+      // This signal never aborts. Reading ends at the present end of the topic, or with an error after ten minutes without a record.
       signal: new AbortController().signal,
       onRecord: async (record) => {
         const letter = readDeadLetter(record)

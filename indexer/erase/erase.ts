@@ -13,9 +13,9 @@ import { expunge, type Place } from './expunge.ts'
 import { type KeptRecord, lettersOf, placesOf, readKeeping, readKept, recordsOf } from './keptRecords.ts'
 
 const appliedDeadlineMs = 60_000
-/** The greatest difference (ms) between the clocks of this machine and of Elasticsearch. */
+/** The greatest difference (ms) that is assumed between the clocks of this machine and of Elasticsearch. */
 const clockOffsetMs = 5_000
-/** No key of Redis names a submission, or has data of one (`redisKeys`). */
+/** No key or value in Redis names a submission or has data of it (`redisKeys`). */
 const redis: Place = { engine: 'redis', name: 'Redis', state: 'nothing', until: null, detail: 'holds no submissions' }
 
 export const command = new Command()
@@ -46,14 +46,15 @@ export type Receipt = {
   readonly key: DocumentId
   readonly deletedAt: Instant
   readonly lookedAt: Instant
-  /** No place is `left`. */
+  /** Whether no place is `left`. */
   readonly erased: boolean
   readonly places: readonly Place[]
 }
 
 /**
- * Removes the data of a submission that the product has deleted from Elasticsearch, and lists the places where data remain. Throws, without any change,
- * unless the product has deleted it. `cleanSince`: when an earlier run found it in no index.
+ * Removes from Elasticsearch the data of a submission that the product has deleted. Resolves with the receipt: each place that was searched, and whether it
+ * still has data. Throws, without any change, unless the product has deleted the submission. `cleanSince`: the `lookedAt` of an earlier run that has left the
+ * submission in no index. Snapshots that were started later are then not listed (`backupsOf`).
  */
 export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: Instant): Promise<Receipt> {
   const { config } = tools
@@ -72,15 +73,15 @@ export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: In
   const { deletedAt, documents } = await untilApplied(tools, id, own.length > 0)
   if (cleanSince !== undefined && cleanSince < deletedAt)
     throw new Error(`--clean-since is before the deletion of ${deletedAt}. Nothing was changed`)
-  // 2. Reads the snapshots: without permission for that, fails before any change.
+  // 2. Reads the snapshots, only to fail before any change if the permission for that is missing.
   await snapshotsOf(tools)
-  // 3. Rewrites the segments that have it.
+  // 3. Rewrites the segments that may still have the submission.
   const indices: Place[] = []
   for (const { index, age, state, seqNo } of documents)
     indices.push(state === 'deleted' ? await expunge(tools, index, id, seqNo) : otherGeneration(index, age, state))
   const { indices: present } = await submissionIndices(tools)
   indices.push(...madeMeanwhile(present, documents))
-  // 4. Lists the snapshots, after the rewriting: one that was started meanwhile may have the former segments.
+  // 4. Lists the snapshots, after step 3: a snapshot that was started during step 3 may have the former segments.
   const backups = backupsOf(await snapshotsOf(tools), present, cleanSince)
   const detail = 'nobody is served them; until API processes restart, or newer answers take their memory'
   const api: Place = { engine: 'api', name: 'cached answers', state: 'memory', until: null, detail }
@@ -89,7 +90,7 @@ export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: In
   return { key: id, deletedAt, lookedAt: toInstant(tools.clock()), erased, places }
 }
 
-/** A line for each place, those with data last, and one for the result. */
+/** A line for each place, with the places that are `left` last, and a line for the result. */
 export function receiptLines({ key, deletedAt, lookedAt, erased, places }: Receipt): string[] {
   const isLeft = ({ state }: Place): number => Number(state === 'left')
   const sorted = places.toSorted((a, b) => isLeft(a) - isLeft(b))
@@ -100,7 +101,10 @@ export function receiptLines({ key, deletedAt, lookedAt, erased, places }: Recei
   return [...lines, `${key}, deleted ${deletedAt}: ${result}; looked ${lookedAt}`]
 }
 
-/** Throws if the newest record is no deletion. Without any record, Kafka has removed the deletion, or there never was such a submission. */
+/**
+ * Throws if the newest record is no deletion. Does not throw without any record: either Kafka has removed the deletion already, or there never was such a
+ * submission. `untilApplied` decides between the two by the tombstone.
+ */
 export function expectDeleted(id: DocumentId, records: readonly KeptRecord[]): void {
   const [newest] = records.toSorted((a, b) => {
     return a.partition === b.partition ? Number(b.offset - a.offset) : b.appendedAtMs - a.appendedAtMs
@@ -123,7 +127,7 @@ async function submissionIndices({ elasticsearch, config, signal }: CommandTools
   return { indices, serving: generations.find(({ complete }) => complete?.isServing)?.number }
 }
 
-/** Indices that a rebuild has created since `known` were read: it may have written records there that Kafka still has. */
+/** The indices that a rebuild has created since the `known` ones were read. It may have filled them with records of the submission that Kafka still has. */
 function madeMeanwhile(
   present: SubmissionIndices['indices'],
   known: readonly { readonly index: PhysicalIndex }[],
@@ -136,14 +140,14 @@ function madeMeanwhile(
 type IndexedState = {
   readonly index: PhysicalIndex
   readonly state: 'deleted' | 'live' | 'missing'
-  /** The sequence number of its document; 0 without one. */
+  /** The sequence number of the document; 0 if it is missing. */
   readonly seqNo: number
   readonly deletedAt: Instant | undefined
 }
-/** `age`: the number of its generation less that of the serving one. */
+/** `age`: the number of its generation minus the number of the serving one; 0 for the serving one, above 0 for one that a rebuild fills. */
 type AgedState = IndexedState & { readonly age: number }
 
-/** Waits until the serving generation has the tombstones. Resolves with the states in every generation. */
+/** Waits until both documents of the submission in the serving generation are tombstones. Resolves with their states in every generation. */
 async function untilApplied(
   tools: CommandTools,
   id: DocumentId,
@@ -210,8 +214,9 @@ async function snapshotsOf({ elasticsearch, config, signal }: CommandTools): Pro
 }
 
 /**
- * The places of snapshots, whose content cannot be read. Each counts as having the submission, unless it was started after an earlier run had found it in no
- * index, and has only indices from before that run: a rebuild fills new ones from Kafka, which may still have the submission.
+ * The places of snapshots. Their content cannot be read, so that a snapshot counts as having the submission, with one exception: it was started after an
+ * earlier run, `cleanSince`, has left the submission in no index, and it has only indices that were created before that run. A later index may have been
+ * filled by a rebuild from Kafka, which may still have the submission.
  */
 function backupsOf(
   snapshots: readonly Snapshot[],

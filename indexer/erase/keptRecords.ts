@@ -7,31 +7,32 @@ import type { CommandTools } from '../engineCommand.ts'
 import type { Place } from './expunge.ts'
 import { saysId } from './saysId.ts'
 
+/** A record that a topic still has of the submission. */
 export type KeptRecord = Pick<SourceRecord, 'topic' | 'partition' | 'offset' | 'appendedAtMs'> & {
   readonly isDeletion: boolean
-  /** Set for a record under another key, whose value has the id of the submission. */
+  /** Set if the record has another key than the submission, and only its value has the id of the submission. */
   readonly other?: Other
 }
-/** Another key, and when its next record was appended (epoch ms; `never` if there is none). */
+/** The other key, and when the next record with that key was appended (epoch ms; `never` if there is none yet). */
 type Other = { readonly key: string | undefined; replacedAtMs: number }
 
-/** Whether a record is of a submission: by its key, under another key by its value, or not. */
+/** How a record is known to be of the submission: by its key, or by its value only; undefined if it is not. */
 type Known = 'by-key' | 'by-value' | undefined
 
-/** When a topic has dropped a record at the latest (ms; `never` without a bound). */
+/** How long (ms) a topic stores a record at most; `never` if there is no bound. */
 export type Keeping = {
-  /** By compaction: after its deletion was appended. */
+  /** From the append of the deletion with the same key until compaction has removed the record. */
   readonly compactedMs: number
-  /** By retention: after the record was appended. */
+  /** From the append of the record until retention has removed it. */
   readonly agedMs: number
-  /** The time that the file of the record stays after that. */
+  /** From then on until the file of the record is deleted. */
   readonly fileMs: number
 }
 
 const never = Number.POSITIVE_INFINITY
 const settingNames = ['cleanup.policy', 'max.compaction.lag.ms', 'retention.ms', 'segment.ms', 'file.delete.delay.ms']
 
-/** Reads how long a topic keeps records. Rejects if Kafka does not answer. */
+/** Reads from its settings how long a topic stores records. Rejects if Kafka does not answer. */
 export async function readKeeping({ source }: Pick<CommandTools, 'source'>, topic: string): Promise<Keeping> {
   const setting = await source.topicSettings([topic], settingNames)
   const [policy = '', lagMs, retentionMs, segmentMs, fileMs] = settingNames.map((name) => setting(topic, name))
@@ -45,7 +46,10 @@ export async function readKeeping({ source }: Pick<CommandTools, 'source'>, topi
   }
 }
 
-/** Reads every partition of a topic: after partitions were added, records of one key are in several. */
+/**
+ * Reads a topic, and resolves with the records that `recognise` finds. It reads every partition: if partitions were added, records with the same key are in
+ * several of them.
+ */
 export async function readKept(
   { source, report, signal }: Pick<CommandTools, 'source' | 'report' | 'signal'>,
   topic: string,
@@ -61,7 +65,7 @@ export async function readKept(
     report.progress(`records of ${topic} read`, ++done, total)
     const { partition, offset, appendedAtMs, value } = record
     const known = recognise(record)
-    // The fast path, for nearly every record.
+    // Nearly every record ends here, without a look-up by its key.
     if (known === undefined && others.size === 0) return
     const place = `${partition} ${record.key?.toString('latin1')}`
     const replaced = others.get(place)
@@ -81,14 +85,14 @@ export async function readKept(
   return kept
 }
 
-/** Recognises the records of a submission in `submissions`, and those that were sent to `forms` by mistake. */
+/** Recognises the records of a submission in `submissions`, and records with its id that were sent to `forms`, or under another key, by mistake. */
 export const recordsOf =
   (id: DocumentId, { TOPIC_SUBMISSIONS: submissions }: Pick<Config, 'TOPIC_SUBMISSIONS'>) =>
   ({ topic, key, value }: Pick<SourceRecord, 'topic' | 'key' | 'value'>): Known => {
     const text = key?.toString()
     if (topic === submissions && text === id) return 'by-key'
     const entity = entityIdOf(id)
-    // The key of another team's submission with this id.
+    // The record is of another team's submission that has the same id.
     if (text !== id && isIdentifier(text?.slice(0, -entity.length - 1) ?? '') && text?.endsWith(`/${entity}`)) return
     return saysId(value, entity) ? 'by-value' : undefined
   }
@@ -97,7 +101,7 @@ export const recordsOf =
 export const lettersOf = (id: DocumentId, config: Pick<Config, 'TOPIC_SUBMISSIONS'>) => (record: SourceRecord) =>
   recordsOf(id, config)(readDeadLetter(record))
 
-/** The places of the records that a topic has of a submission, and of the files that brokers may have although no consumer can read them. */
+/** A place for each record that a topic has of a submission, and for files that brokers may still have although no consumer can read them. */
 export function placesOf(records: readonly KeptRecord[], keeping: Keeping, nowMs: number): Place[] {
   const own = records.filter(({ other }) => other === undefined)
   return records.flatMap((record) => {
@@ -132,7 +136,7 @@ function ownPlace(record: KeptRecord, own: readonly KeptRecord[], keeping: Keepi
   return { ...place, state: 'left', until, detail: `${what}, ${until === null ? unknown : known}` }
 }
 
-/** The place of a record under another key. Compaction removes it after a later record of that key, not after the deletion of the submission. */
+/** The place of a record under another key. Compaction removes the record after a later record with that key, not after the deletion of the submission. */
 function otherPlace(record: KeptRecord, { key, replacedAtMs }: Other, keeping: Keeping): Place {
   const untilMs = Math.min(replacedAtMs + keeping.compactedMs, record.appendedAtMs + keeping.agedMs)
   const until = instantAfter(untilMs, keeping)
@@ -145,7 +149,7 @@ function otherPlace(record: KeptRecord, { key, replacedAtMs }: Other, keeping: K
 
 const unbounded = 'until compaction, unknown when: no max.compaction.lag.ms'
 
-/** The place of records before a deletion that the leader has compacted away. Other replicas may not have yet, and replaced files stay for a while. */
+/** The place of records before a deletion. The leader has removed them by compaction; replicas may still have them, and so may its files that were replaced. */
 function replacedPlaces(deletion: KeptRecord, keeping: Keeping, nowMs: number): Place[] {
   const until = instantAfter(deletion.appendedAtMs + Math.min(keeping.compactedMs, keeping.agedMs), keeping)
   if (until !== null && Date.parse(until) < nowMs) return []
@@ -154,6 +158,6 @@ function replacedPlaces(deletion: KeptRecord, keeping: Keeping, nowMs: number): 
   return [{ ...named, detail: until === null ? `${detail}, ${unbounded}` : detail }]
 }
 
-/** When the last file of a record is gone that Kafka removes at `removedMs` (epoch ms); null if it never does. */
+/** When the file of a record is deleted, if compaction or retention removes the record at `removedMs` (epoch ms); null if that is `never`. */
 const instantAfter = (removedMs: number, { fileMs }: Keeping): Instant | null =>
   removedMs === never ? null : toInstant(clampToInstants(removedMs + fileMs))

@@ -2,22 +2,23 @@ import type { GenerationTag } from '../../src/core/elasticsearch/indices.ts'
 import type { FoundGeneration, Generation, KnownGeneration } from './generation.ts'
 
 /**
- * Indexers create generations with odd numbers, rebuilds with even ones. So they never create the same generation, nor continue an unfinished one of the
- * other.
+ * Indexers create generations with odd numbers, rebuilds with even ones. So an indexer and a rebuild never create the same generation, and neither
+ * continues an unfinished generation of the other.
  */
 const isOfRebuild = (number: number): boolean => number % 2 === 0
 
-/** The number of a new generation of a rebuild, or of an indexer: the lowest of its own numbers above all of these. */
+/** The number of a new generation: above all of these, the lowest one that is even (for a rebuild) or odd (for an indexer). */
 export function numberAbove(generations: readonly Pick<KnownGeneration, 'number'>[], forRebuild: boolean): number {
   const next = 1 + Math.max(0, ...generations.map(({ number }) => number))
   return isOfRebuild(next) === forRebuild ? next : next + 1
 }
 
 /**
- * The generation to which a rebuild has switched in Redis (`named`) while the read aliases still name the one before; undefined without such a switch.
+ * The generation to which a rebuild has switched in Redis, while the read aliases still name the former one; undefined if there is no such unfinished switch.
+ * `named`: the generation that Redis names.
  *
- * Redis names a generation of a rebuild only after a switch, but one of an indexer also while it is built. If Redis and the aliases differ, the higher
- * number is right: Redis may have fallen back to an older state, and numbers are never reused.
+ * If `named` is the generation of an indexer, it is no unfinished switch: such a generation is named already while it is built. If Redis and the aliases name
+ * different generations, the higher number is right: it is the later generation, and Redis may have fallen back to an older state.
  */
 export function findUnfinishedSwitch(
   found: readonly FoundGeneration[],
@@ -31,12 +32,12 @@ export function findUnfinishedSwitch(
 
 /**
  * Chooses the generation that an indexer writes:
- * 1. the one that serves;
- * 2. the newest one that was written so far (`newest`): its aliases were removed;
- * 3. an unfinished one of an indexer, or one that has served;
- * 4. a new one. Its number is above every known one, so that commits for a lost generation never count for it.
+ * 1. the generation that serves;
+ * 2. else `newest`, the newest one that commits or Redis name, if it exists: only its aliases were removed;
+ * 3. else, if `newest` is lost or undefined, a newer one with mappings of this release: an unfinished one of an indexer, or one that has served;
+ * 4. else a new one. Its number is above every known number, so that commits for a lost generation never count for it.
  *
- * `complete` is undefined if indices are to be created.
+ * `complete` of the result is undefined if indices are to be created.
  */
 export function chooseGeneration(
   found: readonly FoundGeneration[],
@@ -56,7 +57,7 @@ export function chooseGeneration(
   )
 }
 
-/** What a rebuild does, when it starts, with a generation beside the one that serves. */
+/** What a rebuild that starts does with a generation that it finds. `fill`: it continues an unfinished generation of an earlier rebuild. */
 export function decideLeftOver(
   { number, complete, hasCurrentMappings }: Pick<FoundGeneration, 'number' | 'complete' | 'hasCurrentMappings'>,
   serving: KnownGeneration,

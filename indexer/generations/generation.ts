@@ -18,7 +18,7 @@ import type { CursorKey } from '../../src/core/redis/visiblePositions.ts'
 
 /** One index of each kind, built and served together. All of its indices exist. */
 export type Generation = KnownGeneration & {
-  /** Its mappings are those of this release and configuration. */
+  /** Whether its mappings are the mappings of this release and configuration. */
   readonly hasCurrentMappings: boolean
   readonly indices: Indices
   readonly writeAliases: WriteAliases
@@ -27,12 +27,13 @@ export type Generation = KnownGeneration & {
   readonly hasCarriedOver: Readonly<Record<EntityType, boolean>>
   readonly shards: number
   readonly createdAtMs: number
-  /** The read aliases point to all of its indices, and to no others. */
+  /** Whether the read aliases point to all of its indices, and to no others. */
   readonly isServing: boolean
+  /** Whether each of its indices has the write alias of indexers. */
   readonly hasWriteAliases: boolean
-  /** It has served, hence had every record below the watermark. It was never emptied since then. */
+  /** Whether it has served at some time, and so had every record below the watermark. If an index was created again since then, this is false. */
   readonly hasServed: boolean
-  /** Settings and mappings from templates of the cluster with which it would lose documents, or parts of them. */
+  /** Its settings and mappings that come from templates of the cluster, and with which it would lose documents or parts of them. */
   readonly foreignSettings: readonly string[]
 }
 
@@ -55,7 +56,7 @@ type FoundIndex = {
   readonly state: estypes.IndicesIndexState
 }
 
-/** The members of the state of an index from which generations are read. */
+/** What `generationsIn` reads of the state of an index. */
 const readOfSettings = ['uuid', 'history.uuid', 'creation_date', 'number_of_shards', 'lifecycle.name']
 export const readOfIndices = [
   'aliases',
@@ -64,7 +65,7 @@ export const readOfIndices = [
   ...readOfSettings.map((name) => `settings.index.${name}`),
 ]
 
-/** The generations that these indices of a prefix make up, lowest number first. */
+/** The generations to which these indices belong, lowest number first. Indices that are not named by this prefix are ignored. */
 export function generationsIn(
   states: Readonly<Record<string, estypes.IndicesIndexState>>,
   prefix: string,
@@ -86,7 +87,7 @@ export function generationsIn(
     })
 }
 
-/** The generation of these indices; undefined while one is missing. `read`: the indices that read aliases point to. */
+/** The generation of these indices; undefined while an index is missing. `read`: the indices to which the read aliases point. */
 function completeOf(
   prefix: string,
   { indices, ...named }: FoundIndices,
@@ -95,7 +96,7 @@ function completeOf(
   const found = documentKinds.flatMap((kind) => indices.findLast((index) => index.kind === kind) ?? [])
   if (found.length < documentKinds.length) return undefined
   const settings = found.map(({ state }) => state.settings?.index)
-  // A snapshot that is restored over a closed index keeps the UUID of the index, and gives it another history UUID.
+  // Both UUIDs make the tag: a snapshot that is restored over a closed index changes only the history UUID, but may lack documents like a new index.
   const uuids = settings.map((index) => `${index?.uuid ?? ''}${index?.['history']?.uuid ?? ''}`)
   const fingerprint = hash('sha256', uuids.join())
   const byKind = Object.fromEntries(found.map(({ kind, name }) => [kind, name])) as Indices
@@ -118,16 +119,16 @@ function completeOf(
 const hasCarriedOver = (found: readonly FoundIndex[], type: EntityType): boolean =>
   found.find(({ kind }) => kind === type)?.state.mappings?._meta?.['hasCarriedOver'] === true
 
-/** The cursor key of a list index; empty for an index of an earlier release, whose mapping refuses present documents. */
+/** The cursor key of a list index; empty for an index of an earlier release. Such an index gets no documents of this one, since its mappings refuse them. */
 const cursorKeyOf = (found: readonly FoundIndex[], type: EntityType): CursorKey =>
   (found.find(({ kind }) => kind === type)?.state.mappings?._meta?.['cursorKey'] ?? '') as CursorKey
 
-/** The alias that a generation gets in the request by which it first serves. */
+/** The alias that each index of a generation gets in the request by which the generation first serves (`hasServed`). */
 export const servedAlias = (prefix: string, number: number): string => `${prefix}-generation-${number}-whole`
 
 const hasAlias = ({ state }: FoundIndex, alias: string): boolean => state.aliases?.[alias] !== undefined
 
-/** Settings and mappings with which an index would lose documents or parts of them: a lifecycle, a `_source` that is not whole. */
+/** Describes the settings and mappings with which an index would lose documents or parts of them: a lifecycle, a `_source` that is disabled or filtered. */
 export function foreignSettings(name: string, { settings = {}, mappings = {} }: estypes.IndicesIndexState): string[] {
   const lifecycle = settings.index?.lifecycle?.name
   const { enabled = true, includes = [], excludes = [] } = mappings._source ?? {}

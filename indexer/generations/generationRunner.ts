@@ -15,13 +15,16 @@ import { documentTopics, readTopicRules, sourceTopics, type TopicRules } from '.
 import { visibleRound, withoutTimes } from '../visibleRound.ts'
 import { type Stores, WrittenGeneration } from './writtenGeneration.ts'
 
+/** The interval (ms) of `#watch`. */
 const generationCheckMs = 1_000
+/** The interval (ms) of `#makeUpForMissedKeys`. */
 const keyCheckMs = 1_000
-/** The settings of the topics are read again after so many checks of the generation. */
+/** The settings of the topics are read again at each check of this number: every minute. */
 const checksPerRules = 60
 
-/** How often assignments are checked for new partitions, whose logs are checked at once. */
+/** The interval (ms) at which `#watchLogs` searches for logs that are to be checked at once. */
 const logPollMs = 1_000
+/** The interval (ms) of checks of all logs. */
 const logCheckMs = 15_000
 
 type GenerationRunnerDeps = Stores & {
@@ -38,10 +41,10 @@ type GenerationRunnerDeps = Stores & {
   fail(error: unknown): void
 }
 
-/** Runs a pipeline that writes the current generation. When that generation is retired or lost, runs one for the next. */
+/** Runs a pipeline that writes the current generation. When another generation serves, or its indices are lost, runs a pipeline for the next generation. */
 export class GenerationRunner {
   readonly #deps: GenerationRunnerDeps
-  /** The generation that is written, and its pipeline; undefined until a generation is open. */
+  /** The generation that is written, and its pipeline; undefined while no generation is open. */
   current: { readonly written: WrittenGeneration; readonly pipeline: Pipeline } | undefined
   #rules: TopicRules = { hasAppendTimes: true, forgetful: {}, keptMs: {} }
 
@@ -49,7 +52,7 @@ export class GenerationRunner {
     this.#deps = deps
   }
 
-  /** Runs until the process is asked to stop. Without append times of the brokers, no watermark is published. */
+  /** Runs until the process is stopped. If `hasAppendTimes` is false, no watermark is published, and no log is checked. */
   async run({ hasAppendTimes }: Pick<TopicRules, 'hasAppendTimes'>): Promise<void> {
     const { retries, log, stopping } = this.#deps
     while (!stopping.aborted) {
@@ -68,12 +71,12 @@ export class GenerationRunner {
       await pipeline
         .shutDown()
         .catch((error: unknown) => log.warn({ err: error }, 'left the consumer group without a final commit'))
-      // Otherwise `/readyz` would report the writes that the retired generation refuses, for as long as the next one is not open.
+      // Until the next generation is open, `/readyz` would otherwise report the failed writes to the retired one.
       this.current = undefined
     }
   }
 
-  /** Why a deletion may have been missed, so that no watermark is published; undefined if none can have been. */
+  /** Why a deletion may have been missed, so that no watermark is published; undefined if no deletion can have been missed. */
   missedReason(): string | undefined {
     const reasons = Object.entries(this.#rules.forgetful).map(
       ([topic, policy]) => `${topic} has cleanup.policy=${policy}`,
@@ -87,7 +90,7 @@ export class GenerationRunner {
     return reasons.length > 0 ? `no watermark is promised: ${reasons.join('; ')}` : undefined
   }
 
-  /** The partitions whose logs were replaced since the generation was read from them, so that nothing is promised; undefined without any. */
+  /** Names the partitions whose logs were replaced since the generation was read from them, so that nothing is promised; undefined if no log was replaced. */
   replacedReason(): string | undefined {
     const partitions = this.current?.pipeline.documentPartitions() ?? []
     const replaced = partitions.filter(({ log }) => log.isReplaced).map(partitionName)
@@ -126,7 +129,7 @@ export class GenerationRunner {
       keptMs: (topic) => this.#rules.keptMs[topic] ?? Number.POSITIVE_INFINITY,
       redisTimeMs: () => redisTimeMs(redis),
       publishVisible: (round) => {
-        // Without append times of the brokers, a replaced log is not detected: no watermark is promised.
+        // Without append times of the brokers, a replaced log cannot be detected, so that no watermark may be promised.
         const timed = hasAppendTimes ? round : withoutTimes(round)
         return publishVisiblePositions(redis, visibleRound(config, written.generation, timed, this.#promisesNothing()))
       },
@@ -142,7 +145,10 @@ export class GenerationRunner {
     })
   }
 
-  /** Checks the logs of partitions within seconds after they were assigned, and then every 15 s. An error of Kafka is no result. */
+  /**
+   * Checks the logs of partitions within seconds after their assignment, and then every 15 s. If Kafka does not answer, no log counts as replaced; the next
+   * check is 15 s later.
+   */
   async #watchLogs(pipeline: Pipeline, ended: AbortSignal): Promise<void> {
     let nextMs = 0
     let hasFailed = false
@@ -164,8 +170,9 @@ export class GenerationRunner {
   }
 
   /**
-   * Replays all account keys when the deletion of a key may have been missed: a producer deletes it by a null value, which Kafka may remove after
-   * `delete.retention.ms`. After a failure, tries again in a second.
+   * Replays all account keys when the deletion of a key may have been missed: a producer deletes a key by a null value, which compaction may remove after
+   * `delete.retention.ms`. After a failure, tries again in a second. Does nothing if the topic has another `cleanup.policy` than `compact`: such a replay
+   * cannot find which keys were deleted.
    */
   async #makeUpForMissedKeys({ consumer }: Pipeline, ended: AbortSignal): Promise<void> {
     const { config, accountKeys, clock, log } = this.#deps
@@ -190,13 +197,13 @@ export class GenerationRunner {
     }
   }
 
-  /** Checks every second whether the generation is still the one to write; if not, `written.left` aborts. An error of Elasticsearch is no result. */
+  /** Checks every second whether to go on writing the generation; if not, `written.left` aborts. If Elasticsearch does not answer, goes on. */
   async #watch(written: WrittenGeneration, ended: AbortSignal, hadAppendTimes: boolean): Promise<void> {
     const { source, config, fail } = this.#deps
     for (let checks = 1; !ended.aborted; checks++) {
       await sleep(generationCheckMs, undefined, { signal: ended }).catch(() => undefined)
       if (checks % checksPerRules === 0) this.#rules = await readTopicRules(source, config).catch(() => this.#rules)
-      // Ends the process. After the restart, the watermark is withdrawn.
+      // Ends the process. After its restart, the process publishes no watermark, and removes the last one.
       if (hadAppendTimes && !this.#rules.hasAppendTimes)
         fail(new Error('a document topic lacks message.timestamp.type=LogAppendTime since it was started'))
       if (!ended.aborted) await written.isCurrent().catch(() => false)

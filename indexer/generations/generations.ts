@@ -17,8 +17,9 @@ import { newCursorKey } from '../../src/core/redis/visiblePositions.ts'
 import { type FoundGeneration, type Generation, generationsIn, readOfIndices, servedAlias } from './generation.ts'
 
 /**
- * Settings that override templates of the cluster. Documents are stored and read back byte for byte. An acknowledged write is on disk, so that a node that
- * restarts has every document below the commits and visible positions.
+ * Settings that override templates of the cluster, so that
+ * - documents are stored and read back byte for byte: no ingest pipeline changes them, and `_source` is stored as it was sent;
+ * - an acknowledged write is on disk: a node that restarts has every document below the commits and visible positions.
  */
 const ownSettings = {
   default_pipeline: '_none',
@@ -34,7 +35,7 @@ export class Generations {
   readonly #client: Client
   readonly #config: OfIndices
   readonly #options: RequestOptions
-  /** How long Elasticsearch waits for its master, nodes and shards: shorter than the client, so that no change is made after the client has given up. */
+  /** How long Elasticsearch waits for its master, nodes and shards. Shorter than the client waits, so that it makes no change after the client has given up. */
   readonly #waits: { readonly master_timeout: string; readonly timeout: string }
 
   constructor(client: Client, config: OfIndices, options: RequestOptions) {
@@ -58,12 +59,12 @@ export class Generations {
     return generationsIn(states, this.#config.INDEX_PREFIX, this.#config.INDEX_ANSWERS)
   }
 
-  /** The generation that the read aliases point to, if it is complete. */
+  /** The generation to which the read aliases point; undefined if they name none, or an index of it is missing. */
   async serving(): Promise<Generation | undefined> {
     return (await this.find()).find(({ complete }) => complete?.isServing)?.complete
   }
 
-  /** Creates the missing indices of a generation, which does not serve yet. Safe to call from several processes at once. */
+  /** Creates the missing indices of a generation that does not serve yet. Safe to call from several processes at once. */
   async create(number: number, rebuild?: string): Promise<Generation> {
     await Promise.all(documentKinds.map((kind) => this.#createIndex(kind, number, rebuild)))
     const created = (await this.find()).find((generation) => generation.number === number)?.complete
@@ -73,8 +74,9 @@ export class Generations {
   }
 
   /**
-   * Creates a generation for a rebuild to fill, or takes over an unfinished one. Fencing: if the other rebuild is alive after all (it was frozen), it can
-   * write the generation no more, nor make it serve. Rejects when the generation has served, or a third rebuild takes it over at the same moment.
+   * Creates a generation for the rebuild with this id, or takes over one that another rebuild has left unfinished. Fencing: the other rebuild may
+   * be alive after all, since it was only frozen. From now on, it can neither write the generation nor make it serve. Rejects if the generation has served, or
+   * if a third rebuild takes it over at the same moment.
    */
   async fill(number: number, rebuild: string): Promise<Generation> {
     const created = await this.create(number, rebuild)
@@ -87,7 +89,7 @@ export class Generations {
     const isAnothers = new Error(`generation ${number} is another rebuild's: run the rebuild again`)
     if (names.some((index) => writersOf(index).length === 0 || states[index]?.aliases[served] !== undefined))
       throw isAnothers
-    // 1. Replaces the write aliases of the other rebuild by our own: its later writes fail.
+    // 1. Replaces the write aliases of the other rebuild by our own, so that its later requests fail.
     const writeAliases = writeAliasesOf(indices, rebuild)
     await this.#updateAliases(
       documentKinds.flatMap((kind): estypes.IndicesUpdateAliasesAction[] => [
@@ -97,7 +99,7 @@ export class Generations {
     ).catch((error: unknown) => {
       throw isError(error, 'aliases_not_found_exception') ? isAnothers : error
     })
-    // 2. Ends its writes in flight: those that have reached a shard are finished before the write block is set, and the block refuses the rest.
+    // 2. Ends the requests that it has in flight: writes that have reached a shard are finished before the write block is set, and the block refuses others.
     if (names.some((index) => !writersOf(index).includes(writeAliasOf(index, rebuild))))
       try {
         await this.#blockWrites(names)
@@ -120,7 +122,7 @@ export class Generations {
       })
   }
 
-  /** If templates have added settings to a new generation with which it would lose documents, deletes the generation and throws. */
+  /** Deletes a new generation and throws if templates of the cluster have added settings to it with which it would lose documents. */
   async expectOwnSettings({ hasServed, foreignSettings: foreign, indices }: Generation): Promise<void> {
     if (hasServed || foreign.length === 0) return
     await this.#delete(Object.values(indices))
@@ -147,8 +149,8 @@ export class Generations {
   }
 
   /**
-   * The number of searches, points in time and scrolls that are open on a generation. 0 if the generation does not exist any more, `Infinity` if a node
-   * did not answer.
+   * The number of searches, points in time and scrolls that are open on a generation. 0 if an index of it does not exist any more; `Infinity` if a node did not
+   * answer, so that its readers are unknown.
    */
   async countReaders(generation: Pick<Generation, 'indices'>): Promise<number> {
     const stats = await this.#client.indices
@@ -158,9 +160,10 @@ export class Generations {
   }
 
   /**
-   * Makes a generation serve, in one request: points the read aliases to it, replaces the write aliases of a rebuild by those of indexers, and removes the
-   * write aliases of every lower generation. With `isSwitch`, rejects with `AliasesMoved`, without any change, if a read alias was moved since this
-   * method has read it (optimistic concurrency).
+   * Makes a generation serve, in one request: points the read aliases to it, replaces the write aliases of a rebuild by the write aliases of indexers, and
+   * removes the write aliases of every lower generation, so that indexers cannot go on writing there. Optimistic concurrency: if another process
+   * has removed a write alias of the rebuild since this method has read it, rejects with `AliasesMoved`, without any change. With `isSwitch`, also if it has
+   * moved a read alias.
    */
   async serve({ number }: Pick<Generation, 'number'>, isSwitch = false): Promise<void> {
     const found = await this.find()
@@ -191,13 +194,14 @@ export class Generations {
     })
   }
 
+  /** Gives each index the write alias of indexers again. */
   async restoreWriteAliases({ indices }: Pick<Generation, 'indices'>): Promise<void> {
     await this.#updateAliases(
       Object.values(indices).map((index) => ({ add: { index, alias: writeAliasOf(index), is_write_index: true } })),
     )
   }
 
-  /** Resolves once no write is in flight on any shard. */
+  /** Blocks writes. Resolves once the writes that were in flight on every shard have ended. */
   async #blockWrites(indices: readonly PhysicalIndex[]): Promise<void> {
     for (const index of indices) {
       // For an index that was blocked before, `shards_acknowledged` is false: only `acknowledged` can be checked.
@@ -206,7 +210,7 @@ export class Generations {
     }
   }
 
-  /** Removes the write block by its own request: a change of the setting would leave a block that Elasticsearch is still adding. */
+  /** Removes the write block by the request for that. A change of the setting `blocks.write` would not remove a block that Elasticsearch is still adding. */
   async #unblockWrites(index: PhysicalIndex[]): Promise<void> {
     expectAcknowledged(await this.#client.indices.removeBlock({ index, block: 'write', ...this.#waits }, this.#options))
   }
@@ -225,7 +229,7 @@ export class AliasesMoved extends Error {
   }
 }
 
-/** Throws unless every node has applied a change. The master may have made it all the same. */
+/** Throws unless every node has confirmed a change in time. The master may have made the change all the same, so that a repetition must be harmless. */
 function expectAcknowledged({ acknowledged }: estypes.AcknowledgedResponseBase): void {
   if (!acknowledged) throw new Error('a node of Elasticsearch may not know of a change yet')
 }
@@ -233,7 +237,7 @@ function expectAcknowledged({ acknowledged }: estypes.AcknowledgedResponseBase):
 const isError = (error: unknown, text: string): boolean =>
   error instanceof errors.ResponseError && error.message.includes(text)
 
-/** Rethrows an error, except that an index of this generation is missing: another rebuild has removed it. */
+/** Rethrows an error, unless its cause is that an index of this generation is missing, because another rebuild has removed the generation. */
 export const unlessRemoved =
   ({ indices }: Pick<Generation, 'indices'>) =>
   (error: unknown): undefined => {

@@ -13,14 +13,15 @@ const documentsPerRequest = 2_000
 
 type ListState = { readonly id: DocumentId; readonly version: number; readonly position: LogPosition }
 
-/** Partition → offset, below which every record was compared, or is to be compared. */
+/** Partition → an offset: every record below it was compared, or is to be compared. */
 type Positions = ReadonlyMap<number, number>
 
 /**
- * Finds states that the new generation has, and that the old one never had although it has read past them: their records are dead letters. Example:
- * 1. Elasticsearch rejects `a@5` at offset 10. A follower reads on to offset 20.
- * 2. A rebuild reads offset 10 again. Now Elasticsearch accepts `a@5`, or a newer release does.
- * 3. In the new generation `a` has position 10, which the follower has passed. Its cursor must be refused, so that it starts anew.
+ * Finds states that the new generation has and the old one never had, although its indexers have read past them: their records are dead letters. Example:
+ * 1. An indexer reads `a@5` at offset 10. Elasticsearch rejects it. A follower reads the change feed up to offset 20.
+ * 2. A rebuild reads offset 10 again. Now Elasticsearch, or the contract of a newer release, accepts `a@5`.
+ * 3. In the new generation, `a@5` has the position of offset 10, which the follower has passed, so that it would never get `a@5`. Its cursor must be
+ *    refused, so that it starts anew.
  */
 export class MissedStates {
   readonly #tools: CommandTools
@@ -29,10 +30,10 @@ export class MissedStates {
   readonly #types: readonly EntityType[]
   readonly #request: RequestOptions
   readonly #compared = new Map<EntityType, Positions>()
-  /** The entities whose states the old generation lacked when they were compared. It may have got newer states since. */
+  /** The entities whose states the old generation lacked when they were compared. Since then, it may have got these states or newer ones. */
   readonly #lacking = new Map<EntityType, Set<DocumentId>>()
 
-  /** `replaced`: types with a replaced log, whose followers start anew in any case. */
+  /** `replaced`: the types with a replaced log. They are not compared, since their followers start anew in any case. */
   constructor(tools: CommandTools, from: Generation, to: Generation, replaced: ReadonlySet<EntityType>) {
     this.#tools = tools
     this.#from = from
@@ -42,8 +43,8 @@ export class MissedStates {
   }
 
   /**
-   * Compares the records that both generations have read since the last call. The new one must be refreshed. `reached`: its visible partitions;
-   * `afterPart`: called at least every few seconds.
+   * Compares the states whose positions both generations have reached since the last call. The new generation must be refreshed. `reached`: its visible
+   * partitions; `afterPart`: called at least every few seconds.
    */
   async compare(reached: readonly VisiblePartition[], afterPart = async (): Promise<void> => undefined): Promise<void> {
     const { redis, config } = this.#tools
@@ -51,7 +52,7 @@ export class MissedStates {
       const published = await readPublishedPositions(redis, type, this.#from.tag)
       const compared = this.#compared.get(type) ?? new Map<number, number>()
       const ofType = reached.filter(({ topic }) => entityTypeIn(topic, config) === type)
-      // If Redis has no visible position of the old generation, followers may have read all of it.
+      // If Redis has no visible position of the old generation in a partition, followers may have read that partition to any offset.
       const below = new Map(
         ofType.map(({ partition, to }) => {
           const read = Math.min(Number(to), published.get(partition) ?? Number(to))
@@ -68,7 +69,7 @@ export class MissedStates {
     }
   }
 
-  /** The number of these entities whose states the old generation still lacks. To be called after the last `compare`, under the lock of the switch. */
+  /** The number of entities whose states the old generation lacked in `compare` and still lacks. To be called last, under the lock of the switch. */
   async count(afterPart: () => Promise<void>): Promise<number> {
     let count = 0
     for (const [type, ids] of this.#lacking) {
@@ -87,7 +88,7 @@ export class MissedStates {
     return offsetOf(position) < (this.#compared.get(type)?.get(partitionOf(position)) ?? 0)
   }
 
-  /** The list documents of the new generation with a position in these ranges of their partitions. */
+  /** The list documents of the new generation whose positions are, for their partition, at or above `from` and below `below`. */
   async *#read(type: EntityType, from: Positions, below: Positions): AsyncGenerator<ListState[]> {
     const ranges = [...below].flatMap(([partition, offset]) => {
       const first = from.get(partition) ?? 0
@@ -116,7 +117,7 @@ export class MissedStates {
     })
   }
 
-  /** The entities of which the old generation lacks the list document or the detail document, or has an older one. */
+  /** The entities of which the old generation lacks the list document or the detail document, or has an older version of it. */
   async #lackingOf(type: EntityType, states: readonly ListState[]): Promise<DocumentId[]> {
     const ids = states.map(({ id }) => id)
     const lacking = new Set<DocumentId>()

@@ -18,26 +18,26 @@ import { findReplacedTypes, MixedLogs } from './replacedLogs.ts'
 import { ForgottenEntities } from './rereadTopics.ts'
 import { switchOver } from './switchOver.ts'
 
-/** A pass that compares so few documents is short enough to be repeated while the rebuild has the lock of the switch. */
+/** A pass (`Reconciliation.pass`) of at most so many documents is short enough to be repeated while the lock of the switch stops the watermark. */
 const smallPass = 5_000
-/** Longer than any API request that started on the old indices. */
+/** Longer (ms) than any API request that has started to search the old indices. */
 const graceMs = 10_000
 const readersDeadlineMs = 600_000
 const pollMs = 1_000
 
 export const command = new Command().action(async () => {
   await runEngineCommand('rebuild', rebuild)
-  // Ends a pipeline that did not stop in time.
+  // Otherwise a pipeline that did not stop in time would keep the process alive.
   process.exit()
 })
 
 /**
- * Builds a new generation of indices from Kafka beside the serving one, copies the documents that only the old one still has, and switches to it. A
- * rebuild that was killed at any point can be run again: it continues, or removes what is left of the earlier attempt.
+ * Builds a new generation of indices from Kafka beside the serving one, copies to it the documents that only the old one still has, and switches readers to
+ * it. A rebuild that was killed at any point can be run again: it continues, or removes what the earlier attempt has left.
  */
 export async function rebuild(options: CommandTools): Promise<void> {
   const { config, source, redis, report, signal } = options
-  // 1. Refuses to run beside another rebuild, which could switch while this one compares.
+  // 1. Throws if another rebuild runs: it could switch while this one compares.
   await expectAlone(options)
   // 2. Completes the switch of an earlier rebuild that was killed before it had moved the aliases.
   const generations = generationsOf(options)
@@ -46,7 +46,7 @@ export async function rebuild(options: CommandTools): Promise<void> {
   if (serving === undefined) throw new Error('no indices serve yet: an indexer builds the first ones by itself')
   const rules = await readTopicRules(source, config)
   const replaced = await findReplacedTypes(options, serving, rules)
-  // 3. Removes left-over generations. This takes long: another rebuild may have started meanwhile, and switched.
+  // 3. Removes left-over generations. As this may take long, another rebuild may have started and switched meanwhile.
   const left = await pruneLeftOver(options, serving, rules, replaced)
   if ((await generations.serving())?.tag !== serving.tag)
     throw new Error(`generation ${serving.number} does not serve any more: run the rebuild again`)
@@ -62,13 +62,14 @@ export async function rebuild(options: CommandTools): Promise<void> {
   const forgotten = new ForgottenEntities(untilFailed, serving, rules, replaced)
   const pipeline = new RebuildPipeline(untilFailed, target, rules, (error) => failed.abort(error))
   try {
-    // 5. Fills it from Kafka.
+    // 5. Fills the new generation from Kafka.
     await pipeline.readToTheEnd()
-    // 6. Compares it with the serving generation, and copies documents.
+    // 6. Compares it with the serving generation, and copies the documents that it lacks.
     const reconciliation = new Reconciliation(untilFailed, serving, target, replaced)
     await reconcileAll(untilFailed, reconciliation, forgotten)
     const missed = new MissedStates(untilFailed, serving, target, replaced)
     await missed.compare(pipeline.visible())
+    // 7. Switches readers to it.
     await switchOver({ tools: untilFailed, holder, pipeline, reconciliation, forgotten, missed })
   } catch (error) {
     failed.signal.throwIfAborted()
@@ -83,8 +84,8 @@ export async function rebuild(options: CommandTools): Promise<void> {
 }
 
 /**
- * Removes the generations that interrupted rebuilds have left, and unfinished indices of other releases. Documents of an older generation that has served are
- * first copied to the serving one, if the topics still have records of them. Returns the generations that are not removed.
+ * Removes the generations that interrupted rebuilds have left, and unfinished indices of other releases. If such a generation has served, documents that the
+ * serving one lacks are first copied to it, except entities of which a purely compacted topic has no record. Returns the generations that are not removed.
  */
 export async function pruneLeftOver(
   options: CommandTools,
@@ -113,7 +114,10 @@ export async function pruneLeftOver(
   return left
 }
 
-/** Runs passes until one is short enough to be repeated under the lock of the switch. `forgotten` notes the entities that the first pass leaves out. */
+/**
+ * Copies documents in passes, until a pass is short enough to be repeated under the lock of the switch. The first pass leaves out entities of which the
+ * topics may have no record (`forgotten`); those that have a record are copied after it.
+ */
 async function reconcileAll(options: CommandTools, reconciliation: Reconciliation, forgotten: ForgottenEntities) {
   const { compared, copied } = await reconciliation.pass((kind, old) => forgotten.takes(kind, old))
   options.report.step(`${compared} documents compared, ${copied} copied`)
@@ -121,6 +125,7 @@ async function reconcileAll(options: CommandTools, reconciliation: Reconciliatio
   while ((await reconciliation.pass()).compared > smallPass);
 }
 
+/** Removes the generation that this rebuild was filling, unless it has served. */
 async function removeFilled(options: CommandTools, { tag }: Generation): Promise<void> {
   const generations = generationsOf(options)
   const filled = (await generations.find()).find(({ complete }) => complete?.tag === tag && !complete.hasServed)
@@ -128,8 +133,8 @@ async function removeFilled(options: CommandTools, { tag }: Generation): Promise
 }
 
 /**
- * Waits until a generation has no readers, and Redis does not name it (it does after a failover to an older state). False after ten minutes: the next
- * rebuild removes the generation.
+ * Waits until a generation has no readers, and Redis does not name it. (Redis names a former generation again after a failover to an older state.) False after
+ * ten minutes: then the next rebuild removes the generation.
  */
 async function isUnread(options: CommandTools, generation: Generation): Promise<boolean> {
   const { redis, signal, report } = options

@@ -19,14 +19,16 @@ import { doubtPollMs, MixedLogs } from './replacedLogs.ts'
 
 /** Longer than the pipeline takes to publish the records in flight (ms). */
 const stopDeadlineMs = 8_500
-/** A killed rebuild stays a member of its group until its session times out, after less than this time (ms). */
+/** Longer (ms) than a killed rebuild stays a member of its consumer group, until its session times out. */
 const groupDeadlineMs = 20_000
+/** The interval (ms) of `expectUndisturbed` during a wait. */
 const checkMs = 5_000
+/** How long (ms) a wait may take while the lock of the switch stops the watermark. */
 const switchDeadlineMs = 20_000
 const requestTimeoutMs = 30_000
 const pollMs = 250
 
-/** Fills a generation that has no readers yet from both topics: the pipeline of an indexer, in a consumer group of its own. */
+/** Fills a generation that has no readers yet from both document topics. It runs the pipeline of an indexer, but in the consumer group of rebuilds. */
 export class RebuildPipeline {
   readonly #tools: CommandTools
   readonly #generation: Generation
@@ -55,7 +57,7 @@ export class RebuildPipeline {
       keptMs: (topic) => rules.keptMs[topic] ?? Number.POSITIVE_INFINITY,
       serving: undefined,
       redisTimeMs: () => redisTimeMs(redis),
-      // No client has read a version of its lists yet, so one change for all lists is enough.
+      // No client has read a list version of this generation yet. So, instead of a new version for each list, one change for all lists is enough.
       publishVisible: (round) =>
         publishVisiblePositions(
           redis,
@@ -75,8 +77,8 @@ export class RebuildPipeline {
   }
 
   /**
-   * Waits until every record that is in the topics now is searchable in the new generation. Resolves with its visible partitions. With `extendLock`,
-   * which is called several times a second, the watermark stands still meanwhile: then the wait has a deadline.
+   * Waits until every record that is in the topics now is searchable in the new generation. Resolves with its visible partitions. `extendLock`, if the rebuild
+   * has the lock of the switch, is called several times a second. As the watermark stands still meanwhile, the wait then has a deadline.
    */
   async readToTheEnd(extendLock?: () => Promise<void>): Promise<readonly VisiblePartition[]> {
     const { source, config, report, signal } = this.#tools
@@ -98,7 +100,7 @@ export class RebuildPipeline {
         report.step(`waiting: ${reasons}`)
         reported = reasons
       }
-      // Not under the lock: the check would delay its renewal, and the switch has its own deadline.
+      // Under the lock, there is no such check: it would delay the renewal of the lock, and the deadline ends the wait in any case.
       if (extendLock === undefined && waitedMs % checkMs === 0) await this.expectUndisturbed()
       await extendLock?.()
       await sleep(pollMs, undefined, { signal })
@@ -106,9 +108,9 @@ export class RebuildPipeline {
   }
 
   /**
-   * Waits until the indexers of the serving generation have committed past every record that this rebuild has rejected; with `extendLock`, until a
-   * deadline. A rebuild that continues a killed one does not know which records that one has rejected: it waits for all records below its start
-   * offsets.
+   * Waits until the indexers of the serving generation have committed past every record that this rebuild has rejected (why: `untilCommittedPast`). With
+   * `extendLock`, the wait has a deadline. If this rebuild continues a killed one, it cannot know which records the killed one has rejected: so it also
+   * waits until everything below its start offsets is committed.
    */
   async untilRejectedAreCommitted(serving: Generation, extendLock?: () => Promise<void>): Promise<void> {
     const wanted = new Map(
@@ -118,7 +120,8 @@ export class RebuildPipeline {
     )
     for (const [name, below] of this.#pipeline.rejectedBelow)
       if (below > (wanted.get(name) ?? 0n)) wanted.set(name, below)
-    // If another rebuild has switched while this one was frozen, indexers commit for its generation, and never again for `serving`.
+    // If another rebuild has switched while this one was frozen, indexers commit for the other generation, and never again for `serving`: the wait would not
+    // end by itself.
     const afterPoll = async (waitedMs: number): Promise<void> => {
       if (waitedMs % checkMs === 0) await this.expectUndisturbed()
     }
@@ -130,15 +133,15 @@ export class RebuildPipeline {
   }
 
   /**
-   * Throws when the generation was deleted, or was taken over by another rebuild: the two share the partitions of the group, so that this one would wait
-   * for ever for those of the other. Throws `MixedLogs` when a log was replaced while the generation was filled from it.
+   * Throws if the generation was deleted, or taken over by another rebuild. In that case the two rebuilds share the partitions of the group, and this one
+   * would wait for ever for the partitions of the other. Throws `MixedLogs` if a log was replaced while the generation was filled from it.
    */
   async expectUndisturbed(): Promise<void> {
     await this.expectOwn()
     if (this.#hasAppendTimes) await this.#expectSameLogs()
   }
 
-  /** Throws when the generation was deleted, or was taken over by another rebuild. */
+  /** Throws if the generation was deleted, or taken over by another rebuild. */
   async expectOwn(): Promise<void> {
     const { number, tag, writeAliases } = this.#generation
     const own = (await generationsOf(this.#tools).find()).find(({ complete }) => complete?.tag === tag)
@@ -161,8 +164,8 @@ export class RebuildPipeline {
   }
 
   /**
-   * Publishes the records in flight, and leaves the group, within `stopDeadlineMs`. False if a write may still be in flight: after the switch, readers
-   * would see its document without a new version of its list.
+   * Publishes the records in flight, and leaves the group, within `stopDeadlineMs`. False if a write may still be in flight. Then the rebuild must not switch:
+   * the document of that write would appear later, without a new version of its list.
    */
   async stop(): Promise<boolean> {
     this.#stopping.abort()
@@ -179,9 +182,9 @@ export const generationsOf = (
   requestTimeout = requestTimeoutMs,
 ): Generations => new Generations(elasticsearch, config, { signal, requestTimeout })
 
-/** Throws when another rebuild runs. Waits for a killed one to leave the group by its session timeout, and for its lock to expire. */
+/** Throws if another rebuild runs. A killed rebuild seems to run until its session in the group and its lock have expired: waits for that. */
 export async function expectAlone({ source, config, redis, signal }: CommandTools): Promise<void> {
-  // In this order: a rebuild takes the lock before it leaves the group.
+  // The group is read before the lock: a rebuild that leaves the group has acquired the lock before that, so that one of the two shows it.
   const isAlone = async () =>
     (await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length === 0 && !(await isSwitchLocked(redis))
   if (!(await until(isAlone, groupDeadlineMs, signal, pollMs))) throw new Error('another rebuild is running')

@@ -14,14 +14,14 @@ import { generationsOf, type RebuildPipeline } from './rebuildPipeline.ts'
 import type { Reconciliation } from './reconcile.ts'
 import type { ForgottenEntities } from './rereadTopics.ts'
 
-/** The lock of a killed rebuild expires after this time (ms). Until then, nothing is published of the serving generation. */
+/** The lock expires this long (ms) after its last extension, also if the rebuild was killed. Until then, positions and watermark stand still. */
 const maxLockMs = 10_000
 const renewalMs = 2_500
-/** A step that makes no progress keeps the lock for so many renewals; then the serving generation is published again. */
+/** After so many renewals without a call of `extendLock`, the lock expires: a step that makes no progress must not stop the watermark for ever. */
 const maxRenewals = 12
-/** Shorter than the lock: after a response that takes longer, the lock would have expired. */
+/** The deadline (ms) of each request to Elasticsearch; shorter than the lock, which a slower response could outlast. */
 const switchTimeoutMs = 5_000
-/** For how long (ms) copies of a shard may lack writes that its primary has. */
+/** For how long (ms) `passWhole` waits until the copies of each shard have every write that its primary has. */
 const wholeDeadlineMs = 5_000
 /** For how long (ms) the rebuild tries to move the aliases. Live indexers try it at the same time. */
 const aliasesDeadlineMs = 60_000
@@ -29,6 +29,7 @@ const pollMs = 1_000
 
 type SwitchParts = {
   readonly tools: CommandTools
+  /** The id of the rebuild, which owns the lock. */
   readonly holder: string
   readonly pipeline: RebuildPipeline
   readonly reconciliation: Reconciliation
@@ -37,9 +38,9 @@ type SwitchParts = {
 }
 
 /**
- * Switches the readers from the serving generation to the new one. If a step before the script in Redis fails, the lock is released, and the serving
- * generation is published again. Live indexers go on writing the old generation until the switch. The offsets of these last records are above the
- * commits of the rebuild, so that indexers read them again for the new generation.
+ * Switches readers from the serving generation to the new one. If a step before the script in Redis fails, the lock is released, and positions of the serving
+ * generation are published again. Live indexers go on writing the old generation until the switch. The last records that they write there are above the
+ * commits of the rebuild. Indexers start to read for the new generation at these commits or below, so that no record is missing in it.
  */
 export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void> {
   const { holder, pipeline, reconciliation, forgotten, missed } = parts
@@ -48,16 +49,16 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
   const generations = generationsOf(tools, switchTimeoutMs)
   await pipeline.expectUndisturbed()
   await pipeline.untilRejectedAreCommitted(serving)
-  // 1. Takes the lock. From now on nothing is published of the serving generation: its watermark and positions stand still.
+  // 1. Acquires the lock. From now on, only new list versions of the serving generation are published: its watermark and positions stand still.
   if (!(await acquireSwitchLock(redis, holder, maxLockMs))) throw new Error('another rebuild is switching')
   report.step('switching')
   const { extendLock, stopRenewing } = renewLock(redis, holder)
   try {
-    // 2. Reads to the present ends of the topics, and so past all that was published of the serving generation.
+    // 2. Reads to the present ends of the topics, which are not below any position that was published of the serving generation.
     const reached = await pipeline.readToTheEnd(extendLock)
     await pipeline.untilRejectedAreCommitted(serving, extendLock)
     const dropped = await forgotten.drop(reconciliation, clock(), extendLock)
-    // 3. Ends the writes of the pipeline: one that came later would be visible without a new list version.
+    // 3. Ends the writes of the pipeline. A write after the switch would become visible without a new list version.
     if (!(await pipeline.stop())) throw new Error('the new generation is not written in time: run the rebuild again')
     // 4. Copies every document that was written to the serving generation before now, and makes it searchable.
     await passWhole(tools, reconciliation, extendLock)
@@ -65,7 +66,7 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
     await extendLock()
     await missed.compare(reached, extendLock)
     const missedCount = await missed.count(extendLock)
-    // 5. Stores in the new indices whether followers of change feeds go on in them.
+    // 5. Stores in the new indices the keys that decide whether the cursors of followers stay valid.
     await pipeline.expectOwn()
     if ((await generations.serving())?.tag !== serving.tag)
       throw new Error(`generation ${serving.number} does not serve any more: run the rebuild again`)
@@ -89,20 +90,20 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
     await releaseSwitchLock(redis, holder).catch(() => undefined)
   }
   report.step(`generation ${target.number} serves`)
-  // 7. Moves the aliases. If this process dies before it has, an indexer or the next rebuild moves them.
+  // 7. Moves the aliases. If this process dies before that, an indexer or the next rebuild moves them.
   await moveAliases(tools, target)
 }
 
 type LockRenewal = {
-  /** Extends the lock; rejects once it has expired. A step that makes progress calls it. */
+  /** Extends the lock; rejects if it has expired. Each step calls it whenever it has made progress. */
   extendLock(): Promise<void>
   stopRenewing(): void
 }
 
-/** Renews the lock in the background, for as long as `extendLock` is called often enough. */
+/** Renews the lock in the background. If `extendLock` is not called for `maxRenewals` renewals (30 s), stops, and the lock expires. */
 function renewLock(redis: CommandTools['redis'], holder: string): LockRenewal {
   let renewals = 0
-  // After a failed renewal, the next `extendLock` rejects if the lock has expired.
+  // An error of a renewal is ignored: if the lock has expired, the next `extendLock` rejects.
   const renewal = setInterval(() => {
     if (renewals++ < maxRenewals) extendSwitchLock(redis, holder, maxLockMs).catch(() => undefined)
   }, renewalMs)
@@ -115,7 +116,7 @@ function renewLock(redis: CommandTools['redis'], holder: string): LockRenewal {
   }
 }
 
-/** Runs passes until every write to the old generation that has started by now is compared. */
+/** Compares every write to the old generation that has started before this call, also those that copies of a shard get later (`beginWhole`). */
 async function passWhole(
   { signal }: CommandTools,
   reconciliation: Reconciliation,
@@ -132,11 +133,11 @@ async function passWhole(
 }
 
 /**
- * Stores in the new generation the key that seals its cursors. With the key of the old generation, followers of change feeds go on. With a new key, their
- * cursors are refused, and they start anew. They must if
- * - a deletion may be missing in what they were sent: one is in no record (`hasMissed`), or the old generation may have missed one;
- * - the new generation has states that they have passed (`MissedStates`; `hasMissed`, too);
- * - a log was replaced: their positions are those of the former log.
+ * Stores in the new generation, for each type of entities, the key that seals its cursors. With the key of the old generation, followers of change feeds go
+ * on. With a new key, their cursors are refused, and they start anew. That is necessary if
+ * - followers may lack a deletion: Kafka has removed one before it was read (`hasMissed`), or the old generation may have missed one;
+ * - the new generation has states at positions that followers have passed (`MissedStates`; also in `hasMissed`);
+ * - a log was replaced: the cursors have positions of the former log.
  */
 async function describeFeed(
   { redis }: CommandTools,
@@ -145,7 +146,7 @@ async function describeFeed(
   hasMissed: boolean,
 ): Promise<Generation['cursorKeys']> {
   const goesOn = !hasMissed && replaced.size === 0 && (await knowsDeletions(redis, from.tag))
-  // Not the keys of the new indices: these may be the old ones, stored by an earlier attempt that was killed.
+  // The keys with which the new indices were created are not used: an attempt that was killed may have replaced them by the keys of the old generation.
   const cursorKeys = goesOn ? from.cursorKeys : { forms: newCursorKey(), submissions: newCursorKey() }
   const isCarriedOver = (type: EntityType): boolean => from.hasCarriedOver[type] || replaced.has(type)
   const hasCarriedOver = { forms: isCarriedOver('forms'), submissions: isCarriedOver('submissions') }
@@ -172,7 +173,7 @@ async function moveAliases(tools: CommandTools, target: Generation): Promise<voi
       const present = await finishSwitch(generations, await readServing(redis))
       return present.some(({ complete }) => complete?.tag === target.tag && complete.isServing)
     } catch (err) {
-      // Tried again: readers are served from the new generation already.
+      // Tries again. Meanwhile, requests search the new generation already, since Redis names it.
       log.warn({ err }, 'the aliases were not moved')
       return false
     }

@@ -12,27 +12,27 @@ import { Generations } from './generations.ts'
 
 export type Stores = { readonly config: Config; readonly elasticsearch: Client; readonly redis: RedisConnection }
 
-/** The generations that the commits for the document topics name, of the group of the live indexers (`own`) and of the group of rebuilds. */
+/** The generation tags in the commits for the document topics: of the group of live indexers (`own`), and of the group of rebuilds (`rebuilt`). */
 type Committed = Readonly<Record<'own' | 'rebuilt', readonly (string | undefined)[]>>
 
 const timeoutMs = 30_000
 
 /**
- * The generation that this indexer writes and publishes. After a loss (indices were deleted, or restored from an older snapshot) it is a new one, built from
- * Kafka: without a watermark, and not served, until all partitions are read to the ends that they had when they were assigned.
+ * The generation that this indexer writes and publishes. If the former one was lost (indices were deleted, or restored from an older snapshot), it is a new
+ * one, built from Kafka. That one has no watermark, and does not serve, until all partitions are read to the ends that they had when they were assigned.
  */
 export class WrittenGeneration {
   readonly generation: Generation
   readonly #redis: RedisConnection
   readonly #generations: Generations
-  /** The generation that Redis named when this one was opened; undefined if it named none. */
+  /** The generation that Redis named when this one was opened; undefined if Redis named no generation. */
   readonly #adoptedBefore: GenerationTag | undefined
   readonly #left = new AbortController()
-  /** Aborts once a check shows that this is not the generation to write any more. */
+  /** Aborts once a check has shown that this indexer must write another generation from now on. */
   readonly left = this.#left.signal
-  /** Requests do not search it yet, because it may lack records below the watermark of the generation before. */
+  /** Whether it does not serve yet, because it may lack records below the watermark of the former generation. */
   #isBuilding: boolean
-  /** The watermark (epoch ms) that was published last; undefined if there is none. */
+  /** The watermark (epoch ms) after the last publication; undefined if there is none. */
   watermarkMs: number | undefined
 
   private constructor(stores: Stores, generations: Generations, own: Own) {
@@ -44,8 +44,8 @@ export class WrittenGeneration {
   }
 
   /**
-   * Finds the generation to write, or creates one. Completes a switch whose rebuild has died before it moved the aliases. Rejects when the mappings
-   * are of another release. Safe to call from several processes at once.
+   * Finds the generation to write (`chooseGeneration`), or creates one. If a rebuild has died between its switch in Redis and the aliases, moves the aliases.
+   * Rejects if the mappings are of another release. Safe to call from several processes at once.
    */
   static async open(stores: Stores, committed: Committed, signal: AbortSignal): Promise<WrittenGeneration> {
     const generations = new Generations(stores.elasticsearch, stores.config, { signal, requestTimeout: timeoutMs })
@@ -66,12 +66,12 @@ export class WrittenGeneration {
     return this.#isBuilding ? `generation ${this.generation.number} is being built from Kafka` : undefined
   }
 
-  /** Whether it is still the generation to write: its indices and their aliases exist, and no other generation serves. */
+  /** Whether to go on writing this generation: its indices and their aliases exist, and no other generation serves. If not, `left` aborts. */
   async isCurrent(): Promise<boolean> {
     const isBuilding = this.#isBuilding
     const found = (await this.#generations.find()).flatMap(({ complete }) => complete ?? [])
     const own = found.find(({ tag }) => tag === this.generation.tag)
-    // A complete generation without its read aliases is opened again, which restores them.
+    // If only the read aliases are missing of a generation that has served, this is false, too: it is opened again, which restores the aliases.
     const isRead = own?.isServing === true || (isBuilding && !found.some(({ isServing }) => isServing))
     if (!isRead || !own?.hasWriteAliases) this.#left.abort()
     // Another indexer has made it serve.
@@ -79,7 +79,12 @@ export class WrittenGeneration {
     return !this.left.aborted
   }
 
-  /** Acts on the outcome of a round of publishing: makes the generation serve once it is complete, and ends its pipeline once another one serves. */
+  /**
+   * Acts on the reply to a round of publishing:
+   * - the generation is complete now: makes it serve;
+   * - Redis names no generation, or has fallen back to a lower one: makes Redis name this one again;
+   * - another generation serves: resolves with `retired`, which ends the pipeline.
+   */
   async afterRound({ outcome, serving, watermarkMs }: RoundPublished): Promise<RoundResult> {
     if (outcome !== 'locked') this.watermarkMs = watermarkMs
     const isOther = serving !== undefined && serving !== this.generation.tag
@@ -91,7 +96,7 @@ export class WrittenGeneration {
     return this.left.aborted ? 'retired' : 'continue'
   }
 
-  /** Whether this generation serves, although Redis names a lower one: Redis has fallen back to an older state. */
+  /** Whether this generation serves, although Redis names a lower one, since Redis has fallen back to an older state. */
   #isAbove(serving: GenerationTag): boolean {
     const named = readTag(serving)
     return named !== undefined && !this.#isBuilding && named.number < this.generation.number
@@ -103,7 +108,7 @@ export class WrittenGeneration {
     await this.#adopt(this.#adoptedBefore)
   }
 
-  /** Makes Redis name this generation, whose indices, positions and list versions requests use then. Only if Redis names `instead`, or none. */
+  /** Makes Redis name this generation, so that requests use its indices, positions and list versions. Rejects if Redis names neither it nor `instead`. */
   async #adopt(instead: GenerationTag | undefined): Promise<void> {
     await setServing(this.#redis, this.generation.tag, instead ?? '')
   }
@@ -112,13 +117,13 @@ export class WrittenGeneration {
 type Own = {
   readonly generation: Generation
   readonly adopted: GenerationTag | undefined
-  /** Whether the generation has every record below the present watermark. */
+  /** Whether the generation has every record below the present watermark, so that it may serve at once. */
   readonly holdsPromised: boolean
 }
 
 async function findOwn({ redis }: Stores, generations: Generations, committed: Committed): Promise<Own> {
-  // Read first (optimistic concurrency): if this process is frozen from here on and a rebuild switches, `#adopt` finds another name in Redis, and does
-  // not bring back the former generation.
+  // Read before everything else (optimistic concurrency). Example: this process is frozen after this line, and a rebuild switches meanwhile. `#adopt` then
+  // finds another name in Redis than `adopted`, and does not make the former generation serve again.
   const adopted = await readServing(redis)
   const found = await finishSwitch(generations, adopted)
   const known = [adopted, ...committed.own].flatMap((tag) => readTag(tag) ?? [])
@@ -126,7 +131,7 @@ async function findOwn({ redis }: Stores, generations: Generations, committed: C
   const { number, complete } = chooseGeneration(found, newest)
   const generation = complete ?? (await generations.create(number))
   await generations.expectOwnSettings(generation)
-  // Commits of a rebuild count only after its switch: before that, its generation may lack records that live indexers have read.
+  // The commits of a rebuild count only after its switch. Before that, its generation may lack records that live indexers have read.
   const tags = [adopted, ...committed.own, ...(generation.isServing ? committed.rebuilt : [])]
   const isFirst = newest === undefined && !found.some(({ complete }) => complete?.hasServed)
   return { generation, adopted, holdsPromised: isFirst || (generation.hasServed && tags.includes(generation.tag)) }

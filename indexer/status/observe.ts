@@ -16,16 +16,16 @@ import type { Stores } from '../generations/writtenGeneration.ts'
 import { type CommittedOffset, fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, entityTypeIn, sourceTopics } from '../topics.ts'
 
-/** The state of this indexer. Undefined members are unknown until a generation is open. */
+/** The state of this indexer. Members may be undefined while no generation is open. */
 export type OwnState = {
   readonly maxInFlightBytes: number
   readonly inFlightBytes: number
   readonly watermarkMs: number | undefined
-  /** How far its clock is ahead of the clock of Redis (ms). */
+  /** How far the clock of this indexer is ahead of the clock of Redis (ms). */
   readonly clockOffsetMs: number | undefined
-  /** The time since the first failure of the record that has waited longest (ms); 0 while no record waits after a failure. */
+  /** The time (ms) since the first failed write of the record that has waited longest; 0 while no record waits after a failure. */
   readonly writerBlockedMs: number
-  /** The partitions that it owns. A paused one waits at a record batch that cannot be decoded, or for the breaker of its topic. */
+  /** The partitions that this indexer owns. `isPaused`: its next record batch cannot be decoded, or the breaker of its topic (`breaker.ts`) pauses records. */
   readonly partitions: readonly (TopicPartition & { readonly isPaused: boolean })[]
   readonly generation: number | undefined
 }
@@ -49,7 +49,7 @@ type Seen<T> = { readonly value: T; readonly atMs: number }
 
 type RedisMemory = { readonly usedBytes: number; readonly limitBytes: number | undefined }
 
-/** The newest known state of the whole replica. Each part has its own time, and is undefined until it was read once. */
+/** The newest known state of the whole replica. Each part was read at a time of its own, and is undefined until it was read once. */
 export type Observed = {
   readonly group: Seen<GroupSurvey> | undefined
   readonly watermarkMs: number | undefined
@@ -58,16 +58,16 @@ export type Observed = {
   readonly indices: Seen<readonly IndexSize[]> | undefined
 }
 
-/** The interval of queries to Kafka and Redis, and of all queries after a failure. */
+/** The interval (ms) of queries to Kafka and Redis, and of a query that has failed. */
 const pollMs = 5_000
-/** Index statistics are expensive for Elasticsearch and change slowly. */
+/** A longer interval (ms) for index statistics, which are expensive for Elasticsearch and change slowly. */
 const indicesPollMs = 30_000
-/** A survey that is older than this does not count as the current state. */
+/** Metrics leave out the lags of a survey that is older than this (ms). */
 const staleMs = 3 * pollMs
 const requestTimeoutMs = 10_000
 
 type ObservedFrom = Stores & {
-  /** A source of its own: its queries fail while any topic is missing. */
+  /** A source that only the status uses: its queries fail while a topic is missing, and must not delay the queries of the indexer. */
   readonly source: KafkaSource
   own(): OwnState
 }
@@ -77,7 +77,7 @@ export function observe(
   { config, source, elasticsearch, redis, own }: ObservedFrom,
   { clock, signal }: { readonly clock: () => number; readonly signal: AbortSignal },
 ): () => Observed {
-  /** Polls, with one query at a time. After a failure, the newest result stays. */
+  /** Repeats a query, one call at a time. Returns a function that returns the newest result, also after later calls have failed. */
   const poll = <T>(query: () => Promise<T>, everyMs = pollMs): (() => Seen<T> | undefined) => {
     let latest: Seen<T> | undefined
     const run = async (): Promise<void> => {
@@ -131,11 +131,11 @@ export type GroupSurvey = {
   readonly partitions: readonly SurveyedPartition[]
   readonly indexers: number
   readonly deadLetters: number
-  /** The rebuild that runs, or was left unfinished, and its share of processed records; undefined without a rebuild. */
+  /** A rebuild that runs or was left unfinished; undefined if there is none. `progress`: the part of the records that it has processed, 0 to 1. */
   readonly rebuild: { readonly isRunning: boolean; readonly progress: number } | undefined
 }
 
-/** Reads the group's progress from Kafka. `serving`: the number of the generation that its commits are for. */
+/** Reads the progress of the indexers, and of a rebuild, from Kafka. `serving`: the number of the generation that the indexers write. */
 export async function surveyGroup(source: KafkaSource, config: Config, serving: number): Promise<GroupSurvey> {
   const { CONSUMER_GROUP: groupId, TOPIC_DEAD_LETTERS: deadLetters } = config
   const rebuildGroupId = rebuildGroup(groupId)
@@ -153,7 +153,7 @@ export async function surveyGroup(source: KafkaSource, config: Config, serving: 
     const behindRecords = Math.max(0, Number(high - position))
     return { topic, partition, position, behindRecords, isOwned: owned.has(name) }
   })
-  // Commits that name the serving generation are those of a finished rebuild.
+  // A commit of the rebuild group that names the serving generation, or a lower one, is from a rebuild that has ended.
   const filled = [...rebuilt].filter(([, { generation }]) => (readTag(generation)?.number ?? 0) > serving)
   const isRunning = rebuilding.length > 0
   return {
@@ -164,7 +164,7 @@ export async function surveyGroup(source: KafkaSource, config: Config, serving: 
   }
 }
 
-/** The share of all records that a rebuild has processed, 0 to 1. */
+/** The part of all records of the document topics that a rebuild has processed, 0 to 1. */
 function progressOf(
   filled: readonly (readonly [string, CommittedOffset])[],
   ends: OffsetRanges,
@@ -177,11 +177,11 @@ function progressOf(
 }
 
 export type PartitionLag = SurveyedPartition & {
-  /** An upper bound of the age of the oldest record that is not visible; undefined if no time is published, as for account keys. */
+  /** An upper bound of the age of the oldest record that is not visible; 0 if every record is committed; undefined if no time is published (account keys). */
   readonly behindSeconds: number | undefined
 }
 
-/** The lag of every partition at the time of a survey. It also grows while Redis or the owner of a partition is down. */
+/** The lag of every partition at the time of a survey. While Redis or the owner of a partition is down, it grows, since its published time stands still. */
 export const lagsOf = (
   { value: { partitions }, atMs }: Seen<GroupSurvey>,
   visibleMs: VisibleMs,
@@ -192,7 +192,7 @@ export const lagsOf = (
     return { ...partition, behindSeconds: partition.behindRecords === 0 ? 0 : known }
   })
 
-/** The current lags; empty while Kafka does not answer. */
+/** The lags by the last survey; empty if the last survey is too old, since Kafka does not answer. */
 export const currentLags = ({ group, visibleMs }: Observed, nowMs: number): readonly PartitionLag[] =>
   group !== undefined && nowMs - group.atMs <= staleMs ? lagsOf(group, visibleMs) : []
 
@@ -201,7 +201,7 @@ type IndexSize = {
   readonly generation: number
   /** Tombstones included. */
   readonly documents: number
-  /** Of all copies of the shards together. */
+  /** The disk usage of all copies of its shards together. */
   readonly bytes: number
 }
 

@@ -23,7 +23,7 @@ type Sources = {
   readonly clock: () => number
 }
 
-/** The status page at `/status`, a redirect from `/`, and the files of the page. All URLs are relative, so that they work below any path of a proxy. */
+/** The status page at `/status`, a redirect to it from `/`, and the files of the page. All URLs are relative, so that a proxy can serve them below any path. */
 export function statusPages(sources: Sources): AdminPages {
   const page = async (query: URLSearchParams): Promise<PlainAnswer> => {
     const body = String(await statusPage(sources, query.get('refresh') !== 'off'))
@@ -103,7 +103,7 @@ function watermarkLevel(ageSeconds: number | undefined): Level {
   return ageSeconds > lateSeconds ? 'warning' : 'success'
 }
 
-/** Every partition of the source topics: its lag, and whether this or another indexer owns it. */
+/** Every partition of the source topics: its lag, and whether this indexer, another one or none owns it. */
 function partitionTables(own: OwnState, { group, visibleMs }: Observed): Html {
   if (group === undefined) return html`<section><h2>Partitions</h2><p class="card">Not known yet.</p></section>`
   const { indexers } = group.value
@@ -170,7 +170,7 @@ const mebi = 1024 ** 2
 const orUnknown = (value: number | undefined, format: (value: number) => string): string =>
   value === undefined ? 'not known' : format(value)
 
-/** A duration in the largest unit that is precise enough. */
+/** A duration, rounded down, such as `1.4 s`, `95 s`, `14 min`, `30 h` or `3 days`. */
 function duration(seconds: number): string {
   if (seconds === 0) return '0 s'
   if (seconds < 10) return `${(Math.floor(seconds * 10) / 10).toFixed(1)} s`

@@ -10,17 +10,23 @@ import { documentTopics, entityTypeIn } from '../topics.ts'
 import { type ComparedRecord, type DocumentComparison, deadLetterVersion, storedContentOf } from './compareDocuments.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
-/** A partition: every record from `low` to below `committed` is in the serving generation; `high` is the offset after the last record. */
+/**
+ * A partition when the comparison started. `low`: its first offset; `committed`: indexers have committed every record below this offset for the serving
+ * generation; `high`: its end.
+ */
 type Partition = TopicPartition & {
   readonly low: Offset
   readonly committed: Offset
   readonly high: Offset
+  /** The offset after the last record that was read here. */
   next: bigint
+  /** The latest append time (epoch ms) of the records that were read here. */
   latestMs: number
-  /** The latest append time before the first gap between offsets (epoch ms); undefined without a gap. */
+  /** `latestMs` at the first gap between offsets; undefined while there was no gap (see `changedAtLeast`). */
   gapMs: number | undefined
 }
 
+/** The document topics, and how far indexers have committed them for the serving generation. */
 export class CommittedTopics {
   readonly generation: Generation
   readonly #context: VerifyContext
@@ -32,7 +38,7 @@ export class CommittedTopics {
     this.#partitions = new Map(partitions.map((partition) => [partitionName(partition), partition]))
   }
 
-  /** Reads which generation serves, and the commits for it. */
+  /** Reads which generation serves, and the commits for it. Throws if no generation serves, or a partition with records has no commit for it. */
   static async note(context: VerifyContext): Promise<CommittedTopics> {
     const { config, source, elasticsearch, signal } = context
     const generation = await new Generations(elasticsearch, config, { signal }).serving()
@@ -69,7 +75,7 @@ export class CommittedTopics {
     return new CommittedTopics(context, generation, partitions)
   }
 
-  /** Throws unless the same generation serves, of the same partitions, and no commit is lower than in `note`. */
+  /** Throws unless the same generation serves, the topics have the same partitions, and neither their offsets nor their commits are lower than before. */
   async expectUnchanged(): Promise<void> {
     const now = await CommittedTopics.note(this.#context)
     if (now.generation.tag !== this.generation.tag)
@@ -85,14 +91,17 @@ export class CommittedTopics {
     if (now.#partitions.size > this.#partitions.size) throw new Error('a partition was added meanwhile')
   }
 
+  /** The number of offsets (with or without a record) that no indexer had committed when the comparison started. */
   get uncommitted(): number {
     return [...this.#partitions.values()].reduce((sum, { high, committed }) => sum + Number(high - committed), 0)
   }
 
+  /** Reads the committed records into `comparison`. */
   async readCommitted(comparison: DocumentComparison): Promise<void> {
     await this.#readOn('records read', ({ committed }) => committed, comparison)
   }
 
+  /** Reads the records that follow, up to the present ends. `what`: the name of this step in the progress. */
   async readAppended(what: string, comparison: DocumentComparison): Promise<void> {
     const { config, source } = this.#context
     const ranges = await source.offsetRanges(documentTopics(config))
@@ -130,7 +139,7 @@ export class CommittedTopics {
     report.progress(what, total, total)
   }
 
-  /** What to compare of a record; undefined if it names no entity, or one of another team. */
+  /** What to compare of a record; undefined if its key names no entity, or an entity of another team than the context's. */
   #comparedOf(record: SourceRecord, from: Partition): ComparedRecord | undefined {
     const { team, config } = this.#context
     const { partition, offset } = record
@@ -153,9 +162,12 @@ export class CommittedTopics {
 }
 
 /**
- * The lowest `changedAt` (epoch ms) that documents of the next record of a partition may have. It is the append time of the record, unless there was a gap
- * between offsets before it: compaction may have removed an equal record there, from which the documents were made. That record was not appended
- * before the last record in front of the first gap.
+ * The lowest `changedAt` (epoch ms) that the documents of a record may have:
+ * - its append time, if there is no gap between offsets before the record;
+ * - else the latest append time before the first gap, if that is lower. Compaction may have removed an equal record in a gap, from which the documents were
+ *   made. That record was not appended before the records in front of the first gap.
+ *
+ * To be called once for each record of a partition, in order.
  */
 function changedAtLeast(partition: Partition, { offset, appendedAtMs }: SourceRecord): number {
   if (offset > partition.next) partition.gapMs ??= partition.latestMs

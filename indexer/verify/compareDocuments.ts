@@ -10,9 +10,9 @@ import { type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
 import type { Difference, Mismatch } from './differenceReport.ts'
 
 type Content = {
-  /** The digest of the source without its time of change and its position. */
+  /** The digest of the stored JSON without the time of change and the position in it (`contentOf`). */
   readonly digest: Buffer
-  /** Epoch ms: `changedAt` of a list document, the instant of deletion of a tombstone; null for a live detail document. */
+  /** Epoch ms: `changedAt` of a list document, or `deletedAt` of a tombstone; null for a live detail document, which has neither. */
   readonly changedAtMs: number | null
   /** 1 or 0, as SQLite stores it. */
   readonly isTombstone: number
@@ -37,12 +37,12 @@ const positionAfterTime = /^("\}?),"logPosition":\d+/
 const maxPositionLength = 40
 
 /**
- * Digests a source as it is stored (half a SHA-256), without time of change and position: a producer may append one state twice, so that both differ between
- * two indices that are right. The time is compared with the append time.
+ * Digests the source of a document (half a SHA-256), without the time of change and the position. A producer may append one state twice: then two indices that
+ * are both right may have different times and positions of it. The time is compared separately, with the append time (`changedAtLeast`).
  */
 export function contentOf(kind: DocumentKind, source: Buffer): Content {
   const isDeleted = isTombstone(source)
-  // The first match is this member: it comes before all text of a record.
+  // The first match is this member, and not text of the record, since all text of the record comes after it.
   const member = isDeleted ? '"deletedAt":"' : '"changedAt":"'
   const memberAt = isDeleted || isList(kind) ? source.indexOf(member) : -1
   const start = memberAt + member.length
@@ -63,7 +63,7 @@ function withoutPosition(afterTime: Buffer): Buffer {
   return position === undefined ? afterTime : Buffer.concat([Buffer.from(before), afterTime.subarray(position.length)])
 }
 
-/** The content of a document as it is stored: if Elasticsearch rejects it for repeated names, the bulk writer sends it without them. */
+/** The content of a document as the bulk writer stores it. If Elasticsearch rejects the document for repeated JSON names, it is stored without them. */
 export function storedContentOf(document: DocumentWrite): Content {
   const source = document.source.toString()
   const isRejected = withoutRepeatedNames(source) !== source
@@ -78,22 +78,23 @@ export type ComparedRecord = {
   readonly offset: bigint
   /** The lowest `changedAt` (epoch ms) that its documents may have (see `changedAtLeast`). */
   readonly changedAtLeastMs: number
-  /** 1 if an indexer has committed it, so that the indices must have it, or a newer record; else 0. */
+  /** 1 if an indexer has committed the record, so that the indices must have this or a newer state of the entity; else 0. */
   readonly isCommitted: number
-  /** Digests of its documents; null for a dead letter. */
+  /** The digests of its list document and its detail document; null for a dead letter. */
   readonly list: Uint8Array | null
   readonly detail: Uint8Array | null
 }
 
 /**
- * The version of a record that is a dead letter. It has no documents. Compaction may have removed an earlier record with the same key, from which the
- * documents of the entity were made.
+ * The version of a record that is a dead letter, and from which no documents were made. An earlier record with the same key, from which the documents of the
+ * entity were made, may be gone: compaction has removed it because of the dead letter.
  */
 export const deadLetterVersion = 0 as Revision
 
 /**
- * The tables of a temporary file without a name, which the operating system removes with the process. No other process reads it, so it needs neither a journal
- * nor transactions. Versions and times are REAL, which stores every JavaScript number.
+ * The tables of a temporary file without a name, which the operating system removes when the process ends. No other process reads the file, and it need not
+ * survive a crash: so there is no journal, and all writes are one transaction that is never committed. Versions and times are REAL, which stores every
+ * JavaScript number.
  */
 const schema = `
   PRAGMA journal_mode = OFF;
@@ -115,8 +116,8 @@ const schema = `
 const pageSize = 200
 
 /**
- * Compares each stored or expected document with the records of its entity. Its version must not be below the highest committed revision, nor above the highest
- * appended one: an index may be ahead of the commits.
+ * Compares each document that is stored or expected with the records of its entity. Its version must be between the highest committed revision and the highest
+ * appended one, since an index may be ahead of the commits; its content must be that of the record with its version.
  */
 const judgement = (part: 'list' | 'detail'): string => `
   WITH page AS (
@@ -144,13 +145,13 @@ const judgement = (part: 'list' | 'detail'): string => `
   )
   SELECT id, version, newest, required, changedAtMs, changedAtLeastMs, CASE
     WHEN version IS NULL THEN iif(required > 0, 'missing', NULL)
-    -- Compaction has removed the record of the document because of the dead letter.
+    -- The dead letter is a later record with the same key, so that compaction has removed the record of the document.
     WHEN version > newest AND hasDeadLetter THEN NULL
-    -- Kafka removes a deletion after its retention; the index keeps it.
+    -- Kafka removes a deletion after delete.retention.ms. Its tombstone stays in the index.
     WHEN newest = 0 THEN iif(isTombstone, NULL, 'unexpected')
     WHEN version < required THEN 'older'
     WHEN version > newest THEN 'newer'
-    -- Where compaction has removed the record of this version, expected is NULL.
+    -- If compaction has removed the record of this version, expected is NULL, and the content cannot be compared.
     WHEN digest <> expected THEN 'content'
     WHEN changedAtMs < changedAtLeastMs THEN 'time'
   END AS problem

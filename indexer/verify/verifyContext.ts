@@ -5,14 +5,14 @@ import type { CommandTools } from '../engineCommand.ts'
 export type VerifyContext = CommandTools & {
   /** Compares only documents and keys of this team; undefined for all teams. */
   readonly team: TeamId | undefined
-  /** Awaited after every small piece of work. It pauses, to leave at least half of every engine to readers and writers. */
+  /** To be awaited after every small piece of work. It pauses about half of the time, so that readers and writers have the engines to themselves meanwhile. */
   rest(): Promise<void>
 }
 
 const workMs = 20
 const maxRestMs = 1_000
 
-/** Pauses as long as the command has worked since the last pause (at most a second), once that are 20 ms. */
+/** A `rest` that, once the command has worked for 20 ms since the last pause, pauses as long as it has worked, for a second at most. */
 export function restsAsLong(signal: AbortSignal): () => Promise<void> {
   let sinceMs = performance.now()
   return async () => {
