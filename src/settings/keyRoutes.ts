@@ -25,10 +25,10 @@ const problemStatuses: Readonly<Record<CreateFailure | 'full', number>> = {
   unfinished: 503,
 }
 
-/** Shorter than browsers wait for an answer, longer than Kafka takes to elect a partition leader. */
+/** Shorter than the time that browsers wait for an answer, longer than an election of a partition leader takes in Kafka. */
 const changeDeadlineMs = 15_000
 const oncePattern = /^[A-Za-z0-9_-]{16,64}$/
-/** How long a repeated form shows the plaintext again: long enough for a double click. Reloading the answer later must not show the key. */
+/** How long a form that is sent again shows the plaintext again: long enough for a double click. Reloading the answer later must not show the key. */
 const shownAgainMs = 10_000
 
 /** The pages and forms by which an owner manages the team's keys. */
@@ -115,8 +115,8 @@ type Creation =
   | { readonly kind: 'failed'; readonly problem: CreateFailure | 'full' }
 
 /**
- * Creates the key of a form. The same form sent again gets the same key, or joins its creation in flight. `isNew` also for a key that no
- * page has shown, because its creation passed the deadline.
+ * Creates the key of a form. If the same form is sent again, it gets the same key, or joins the creation that is in flight. `isNew` is also true for a key
+ * that no page has shown yet, because its creation took longer than the deadline.
  */
 export function keyCreator(keys: Pick<AccountKeyManager, 'create'>) {
   const inFlight = new Map<string, Promise<CreatedKey>>()
@@ -143,8 +143,8 @@ export function keyCreator(keys: Pick<AccountKeyManager, 'create'>) {
 }
 
 /**
- * The secret bytes of a key: the same for the same form of the same session. Neither Redis, without the session id, nor the browser,
- * without the session secret, suffices to compute them.
+ * The secret bytes of a key: the same for the same form of the same session. The data in Redis do not suffice to compute them, because the session id is
+ * missing there; the data in the browser do not suffice, because the session secret is missing there.
  */
 export const keySeed = ({ id, secret }: Pick<OpenSession, 'id' | 'secret'>, once: string): Uint8Array =>
   createHmac('sha256', Buffer.from(id + secret))
@@ -155,7 +155,7 @@ export const keySeed = ({ id, secret }: Pick<OpenSession, 'id' | 'secret'>, once
 const fromKeys = <T>(answer: Promise<T>): Promise<T> =>
   fromRedis(answer, KeyRefused, KeyChangeIncomplete, AccountKeysIncomplete)
 
-/** Waits for a change of a key. After the deadline, the change continues in the background; the same request completes it. */
+/** Waits for a change of a key. After the deadline, rejects with `KeyChangeIncomplete`; the change continues in the background. */
 const withDeadline = <T>(change: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {
     const late = () => reject(new KeyChangeIncomplete(`not done within ${changeDeadlineMs} ms`))

@@ -73,8 +73,8 @@ function pathParameter({ properties = {} }: JsonSchema) {
 }
 
 /**
- * Leaves out parameters without a fixed name: OpenAPI would need an exploded object, whose members half of the generated clients in the
- * tests send under wrong names.
+ * The query parameters with fixed names. For the others, OpenAPI would need an exploded object, whose members half of the generated clients in the tests send
+ * under wrong names.
  */
 const queryParameters = ({ properties = {}, required = [] }: JsonSchema) =>
   Object.entries(properties)
@@ -151,7 +151,7 @@ type HeaderName = keyof typeof allHeaders
 type Response = Readonly<Record<string, unknown>>
 
 const always: readonly HeaderName[] = ['X-Request-Id', 'Cache-Control', 'Vary']
-/** The headers that every answer that names them has. */
+/** Headers that an answer always has, if its description names them. */
 const required: readonly string[] = [...always, 'Retry-After', 'WWW-Authenticate', 'Allow']
 
 const headers = (): Response =>

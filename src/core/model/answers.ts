@@ -8,7 +8,7 @@ import { rawElements, rawMembers } from '../json/rawJson.ts'
 const fieldCount = 16
 /** The most values by which a submission is found: more would make its list document too large. */
 const maxValues = 1_000
-/** Longer values are not indexed, and neither are answers with longer codes. (`ignore_above` in the mapping is at least as much.) */
+/** Longer values are not indexed, and neither are answers with longer codes. The mapping bounds other members alike (`ignore_above`). */
 export const maxValueCharacters = 256
 
 /** The field of the list document with the terms of a code. */
