@@ -64,7 +64,7 @@ export class AnswerCache {
     const answer = make().finally(() => this.#pending.delete(key))
     this.#pending.set(key, { answer, isAbandoned })
     const made = await this.#count('miss', answer)
-    // Copied, because a slice would keep its whole large buffer in memory.
+    // Copied, because a slice refers to a larger buffer, which would stay in memory as a whole.
     this.#cache.set(key, { ...made, body: Buffer.from(new Uint8Array(made.body).buffer) })
     return made
   }

@@ -15,7 +15,7 @@ export interface Validators {
   readonly etag: string | undefined
   /** Null while no time can be promised. */
   readonly watermark: string | null
-  /** The indices for which version and watermark are true; undefined: those of the read aliases. */
+  /** The indices of which version and watermark are true; undefined: the answer is read by the read aliases. */
   readonly indices: ListIndices | undefined
 }
 

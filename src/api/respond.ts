@@ -12,7 +12,7 @@ type Sent = (Answer | Streamed) & { readonly contentType?: string; readonly comp
  * Makes an answer: `whole`, which may be cached, or streamed in `parts`. With both, `parts` is called if `whole` rejects with `LargePage`.
  */
 export type Making = {
-  /** Whether the entity may not exist: then `If-None-Match: *` needs a look-up. */
+  /** Whether the entity may not exist. If so, it must be read before `If-None-Match: *` is answered with 304. */
   readonly mayBeMissing?: boolean
   /** The `Link` of a page. Not cached: queries that differ in ignored parameters share one cached answer. */
   linkOf?(totalDocs: number): string | undefined

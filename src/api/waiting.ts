@@ -80,7 +80,7 @@ async function hold(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDep
 
 export const maxWaitSeconds = 60
 
-/** One preference of `Prefer`; quoted strings may contain commas. An unclosed string extends to the end, which keeps matching linear. */
+/** One preference of `Prefer`; quoted strings may contain commas. An unclosed string extends to the end, so that matching takes linear time. */
 const preference = /(?:[^,"]|"(?:[^"\\]|\\.?)*(?:"|$))+/g
 const waitPreference = /^\s*wait\s*(?:[=;]|$)/i
 const waitSeconds = /^\s*wait\s*=\s*(?<quote>"?)(?<seconds>\d{1,9})\k<quote>\s*(?:;|$)/i

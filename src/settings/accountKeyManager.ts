@@ -117,7 +117,7 @@ export class AccountKeyManager {
     return used.sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1))
   }
 
-  /** The key stops working at once, and keeps its slot. */
+  /** Revokes a key, which stops working at once, and still uses its slot. */
   async revoke({ team, id, by }: ChangeKeyRequest): Promise<void> {
     const { store, nowMs } = this.#deps
     const teamId = readTeam(team)

@@ -2,7 +2,7 @@ import type { TeamId } from '../core/model/ids.ts'
 import type { AccountKeyStore } from '../core/redis/accountKeyStore.ts'
 import type { AccountKeyManager } from './accountKeyManager.ts'
 
-/** Longer than an indexer takes to read the record of a complete change. */
+/** How long after a change its record counts as missing: longer than an indexer takes to read the record of a complete change. */
 const unreadMs = 60_000
 
 export type CompleteUnread = (team: TeamId) => Promise<void>

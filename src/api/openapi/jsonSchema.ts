@@ -77,7 +77,7 @@ export const pageSchema = (item: string): JsonSchema =>
     }),
   )
 
-/** The schema of a row of a change feed. Its required members are those that `fields` cannot leave out. */
+/** The schema of a row of a change feed. It requires the members that `fields` cannot leave out. */
 export function changeSchema(item: JsonSchema, summary: Served, full: Served): JsonSchema {
   const { properties } = jsonSchemaOf(
     z.object({

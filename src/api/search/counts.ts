@@ -232,7 +232,7 @@ function figuresOf({ doc_count: count, scores, ...sums }: z.output<typeof figure
   return { count, scores: { count: scored, min, max, mean: hasMean ? meanOfParts(parts, scored) : null } }
 }
 
-/** The span from the oldest to the newest submission; the first moment of 1970 if there is none. */
+/** The span from the oldest to the newest submission; the first moment of 1970 if there is no submission. */
 async function findSpan(request: CountRequest): Promise<TimeSpan> {
   const field = 'createdAt'
   // The aggregation `stats` would fail if the sum of all times is no date.

@@ -48,7 +48,7 @@ export type Pages<Key> = AsyncIterable<readonly Key[]> | Iterable<readonly Key[]
 const partBytes = 512 * 1024
 export const mostPartBytes = 4 * 1024 * 1024
 const firstRows = 100
-/** The number of rows that fit into `mostPartBytes` if none is large. */
+/** The number of rows that always fit into `mostPartBytes` if no row is large. */
 export const maxRows = mostPartBytes / largeBytes
 
 /**

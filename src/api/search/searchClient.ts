@@ -28,7 +28,7 @@ export type SearchClient = {
 /** A list of a team, and the client that searches it. */
 export type SearchedList = SearchClient &
   List & {
-    /** The indices to search, read with the freshness of the request; undefined: those of the read aliases. */
+    /** The indices to search, which were read with the freshness of the request; undefined: search by the read aliases. */
     readonly indices: ListIndices | undefined
   }
 

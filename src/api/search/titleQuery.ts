@@ -182,7 +182,7 @@ interface Terms {
 /** `mostMistakes`: the most typos per word that `similar` allows. */
 function termsOf(teamId: TeamId, mostMistakes = 0): Terms {
   const salt = titles.titleSalt(teamId)
-  // Long words are indexed in overlapping pieces of twice `pieceLength`: a piece of `pieceLength` lies within one of them.
+  // Long words are indexed in overlapping pieces of twice `pieceLength`, so that any text of `pieceLength` lies within one indexed piece.
   const eachPiece = (text: string, clauseOf: (piece: string) => Clause, length = titles.pieceLength): Clause =>
     all(titles.piecesOf(text, length).map(clauseOf))
   const anywhere = (field: string, text: string, length?: number): Clause => {

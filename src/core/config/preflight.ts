@@ -19,7 +19,7 @@ export type EngineProbe = {
   readonly tls: Tls
   /** The engine's TLS addresses, whose certificates are checked. */
   readonly addresses: readonly Address[]
-  /** Resolves with the problem of the setting that the engine rejects, if any. Rejects when the engine is unreachable. */
+  /** Resolves with the problem of the setting that the engine rejects; with undefined if it accepts all. Rejects when the engine is unreachable. */
   tryCredentials(signal: AbortSignal): Promise<Problem | undefined>
 }
 

@@ -28,7 +28,7 @@ type WithSecrets = {
   readonly problems: ReadonlyMap<string, Problem>
 }
 
-/** Reads the values that the environment gives as files. */
+/** Reads the files that the environment names (`fileVariables`). */
 export function readSecretFiles(environment: Environment): WithSecrets {
   const values: Record<string, string | undefined> = { ...environment }
   const problems = new Map<string, Problem>()

@@ -8,9 +8,9 @@ import type { PhysicalIndex } from './indices.ts'
 export type StoredDocument = {
   readonly id: DocumentId
   readonly version: number
-  /** JSON text: the source as it was indexed, or its requested members; empty if none were requested. */
+  /** JSON text: the source as it was indexed, or its requested members; empty if no members were requested. */
   readonly source: string
-  /** JSON text of the `docvalue_fields` that a scan requested; empty if it requested none. */
+  /** JSON text of the `docvalue_fields` that a scan requested; empty without such fields. */
   readonly fields: string
   /** The sequence number of the document's last change; NaN in a scan, which does not request it. */
   readonly seqNo: number

@@ -22,7 +22,7 @@ const slowReaderCheckMs = 1_000
 const keepAliveMs = 65_000
 /** Connections above this number are closed at once. */
 const maxConnections = 20_000
-/** Longer `Accept-*` and `Prefer` headers are ignored: parsers of libraries may take quadratic time. */
+/** The longest `Accept`, `Accept-*` and `Prefer` headers that are read; longer ones are ignored, because libraries may parse them in quadratic time. */
 const maxPreferenceBytes = 1_024
 const preferences = ['accept', 'accept-encoding', 'accept-language', 'prefer'] as const
 /** Enough for a host name of 253 characters, a colon and a port of five digits. */
@@ -120,7 +120,7 @@ export async function stopServing(server: ResettingServer, drainMs = 0): Promise
 
 /**
  * Closes the connection of an unfinished answer; in HTTP/1.0 by TCP RST, because there an orderly close may mark the end of the body, and the client
- * would take the part for the whole.
+ * would mistake the part for the whole.
  */
 export function cutOff({ req }: ServerResponse): void {
   if (req.httpVersion === '1.0') req.socket.resetAndDestroy()

@@ -46,7 +46,7 @@ export const withoutTabs = (text: string): string => (/[\n\r\t]/.test(text) ? te
  */
 export const withoutRepeatedNames = (text: string): string => clean(text, skipSpace(text, 0)).raw ?? text
 
-/** `raw`: the value without repeated names; undefined if it contains none. `end`: the offset after the value. */
+/** `raw`: the value without repeated names; undefined if no name is repeated. `end`: the offset after the value. */
 type Cleaned = { readonly raw: string | undefined; readonly end: number }
 
 function clean(text: string, from: number): Cleaned {

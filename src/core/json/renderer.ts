@@ -27,7 +27,7 @@ export class RecordRenderer {
   readonly #detail: readonly Step[]
   #to = Buffer.allocUnsafe(64 * 1024)
   #at = 0
-  /** The range of scanned bytes to copy next; `#end` is -1 when there is none. */
+  /** The range of scanned bytes to copy next; `#end` is -1 when there is no such range. */
   #start = 0
   #end = none
 
@@ -45,7 +45,7 @@ export class RecordRenderer {
     this.scanner = new Scanner(this.#shape, slots)
   }
 
-  /** Normalises and scans a value that the schema accepts. Returns the path of the first member that Elasticsearch would reject, undefined if it rejects none. */
+  /** Normalises and scans a value that the schema accepts. If Elasticsearch would reject a member of it, returns the path of this member. */
   scanNormalised(text: string): readonly string[] | undefined {
     const isAccepted = this.scanner.read(Buffer.from(normalise(withoutTabs(text), this.#shape)))
     return isAccepted ? undefined : this.scanner.rejectedPath
@@ -169,7 +169,7 @@ const stepsOf = (served: Served, { members }: Shape, memberOf: MakeMember): Step
 
 /**
  * Rewrites valid JSON so that the scanner can read the members of the shape: each name once, with its last value, without escapes.
- * Integers lose fraction and exponent, which clients with integer types reject. All else stays as written.
+ * Integers lose fraction and exponent, which clients with integer types reject: `1e3` becomes `1000`. All else stays as written.
  */
 function normalise(text: string, { members }: Shape): string {
   const raw = rawMembers(text)

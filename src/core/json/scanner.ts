@@ -26,7 +26,7 @@ export const maxNumberCharacters = 1_000
 const maxSafeCharacters = 15
 export const none = -1
 
-/** The served members of an object, in order. A member is a name, or a pair: the name of an object, and those of its members that are served. */
+/** The served members of an object, in order. A member is a name, or a pair: the name of an object, and its own served members. */
 export type Served = readonly ServedMember[]
 type ServedMember = string | readonly [name: string, members: Served]
 
@@ -38,7 +38,7 @@ export const servedPair = (member: ServedMember): readonly [name: string, member
 export const kinds = ['string', 'integer', 'number', 'boolean', 'object', 'array'] as const
 export type Kind = (typeof kinds)[number] | 'any'
 
-/** The known members of an object; the scanner skips all others. */
+/** The known members of an object; the scanner skips the values of all other members. */
 export type Shape = {
   readonly members: Map<string, Member>
   /** The first member of the last object scanned. The scanner compares it first, because most records of a topic have their members in the same order. */

@@ -49,7 +49,7 @@ export type GroupOptions = {
   onBatch(batch: FetchedBatch): Promise<boolean>
   /**
    * Called once every record of a batch is taken, and for a batch without records. The partition has no records from `from` to `lastOffset`: `from` is
-   * the offset after the last record, or that of the fetch if the batch has no records.
+   * the offset after the last record; if the batch has no records, the offset from which it was fetched.
    */
   onBatchEnd(partition: TopicPartition, from: bigint, lastOffset: Offset): void
 }

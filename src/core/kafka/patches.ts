@@ -196,8 +196,8 @@ export function announceJoining(): void {
 }
 
 /**
- * Fails the consumer when a broker reports its offset as out of range; the next consumer then reads the committed offset again. KafkaJS would overwrite it
- * with the first offset of the partition, without metadata, even if the answer came from a former leader (`simulatedKafka.test.ts`).
+ * Fails the consumer when a broker reports its offset as out of range; the next consumer then reads the committed offset again. KafkaJS would overwrite the
+ * commit with the first offset of the partition, without metadata, even if only a former leader has reported this (`simulatedKafka.test.ts`).
  */
 export function keepCommitsOutOfRange(): void {
   const { prototype } = load('kafkajs/src/consumer/consumerGroup') as {

@@ -145,7 +145,7 @@ async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigin
   const length = bytes.varint()
   if (length < 0 || length > bytes.end - bytes.at) throw new Error('a record is cut off')
   bytes.end = bytes.at + length
-  // The attributes of a record, all of whose bits are unused.
+  // The attributes of a record, whose bits are all unused so far.
   bytes.skip(1)
   const timestampDelta = bytes.varlong()
   const offset = header.first + BigInt(bytes.varint())

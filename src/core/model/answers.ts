@@ -25,7 +25,7 @@ export const answerBeginning = (code: string): string => `${code.length}.${code}
 
 /**
  * The terms of `data` (the JSON object of a submission's answers): JSON of field number → terms. Values are strings without quotes, and numbers,
- * true and false as written. A list has the values of its elements; an object, null, or a list in a list has none.
+ * true and false as written. A list has the values of its elements. Objects, null, and lists in lists have no values.
  */
 export function answerTerms(data: string): string {
   const terms: Record<number, string[]> = {}

@@ -72,7 +72,7 @@ const withGroupsJoined = (words: readonly TitleWord[]): TitleWord[] =>
     return isNumber ? [{ ...run[0], text: textOf(run) }] : run
   })
 
-/** The folded title for substring search: words separated by one space, adjacent CJK characters by none. */
+/** The folded title for substring search: words are separated by one space, adjacent CJK characters are not separated. */
 export function foldTitle(title: string): string {
   let folded = ''
   let before: TitleWord | undefined

@@ -14,7 +14,7 @@ export type Checks = Readonly<Record<string, Check>>
 
 export type CheckResult = CheckOutcome & { readonly name: string }
 
-/** By name of a check: a function that resolves with the present problem, or with undefined if there is none. */
+/** Name of a check → a function that resolves with the present problem; with undefined if there is no problem. */
 export type Problems = Readonly<Record<string, () => Promise<string | undefined>>>
 
 /** Makes a check of each function. */

@@ -120,7 +120,7 @@ const jsonHeaders = { 'Content-Type': 'application/json' }
 
 const pagesOf = (health: Health, metrics: Registry): AdminPages =>
   new Map([
-    // Always live: after a fatal error the process exits by itself.
+    // Always answers 200: after a fatal error the process exits by itself.
     ['/livez', async () => ({ status: 200, headers: jsonHeaders, body: '{"status":"live"}\n' })],
     [
       '/readyz',

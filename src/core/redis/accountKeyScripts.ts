@@ -9,8 +9,8 @@ import { script } from './redis.ts'
  * `deletedKeys`.
  *
  * The hash `accountKey` of a digest has a field `<teamId>/<keyId>` → holder for each live key (active, revoked or expired) with the digest. A key with
- * live records in two partitions has a second field, `<teamId>/<keyId> in another partition`: a deletion in one partition would leave the record in the
- * other, and the next replay would bring the key back. A digest with two fields or more is contested: no request is accepted with it.
+ * live records in two partitions has a second field, `<teamId>/<keyId> in another partition`: a deletion in one partition does not remove the record in
+ * the other, by which the key could come back. A digest with two fields or more is contested: no request is accepted with it.
  */
 
 const decode = `

@@ -82,7 +82,7 @@ const uncounted: RequestWindow = { requests: 0, leftMs: 0 }
  */
 export function shareLookups(redis: RedisConnection, count: CountRequests = async () => uncounted): LookUp {
   const { countAhead, answer } = countingIn(redis, count)
-  /** The look-ups of the call under way; empty while there is none. */
+  /** The look-ups of the call under way; empty while there is no call. */
   let underWay: readonly PendingLookup[] = []
   let waiting = new Map<string, PendingLookup>()
 

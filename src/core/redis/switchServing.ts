@@ -12,11 +12,11 @@ import {
 /**
  * Makes requests read the next generation instead of the serving one. One step:
  *
- * 1. Raises the positions and times of the next generation to those that the rebuild has reached.
- * 2. Compares its positions with those of the serving generation, which no indexer raises while the rebuild owns the lock. If a position is lower, returns
- *    `behind`: followers have read further.
- * 3. Raises the times of the next generation to those of the serving one. Example: in the serving generation, everything that was appended before 12:00
- *    is below offset 70. By step 2 the next generation shows everything below 70, too.
+ * 1. Raises the positions and times of the next generation to the positions and times that the rebuild has reached.
+ * 2. Compares its positions with the positions of the serving generation, which no indexer raises while the rebuild owns the lock. If one is lower,
+ *    returns `behind`: followers may have read further already.
+ * 3. Raises the times of the next generation to the times of the serving generation. Example: in the serving generation, everything that was appended
+ *    before 12:00 is below offset 70. By step 2 the next generation shows everything below 70, too, so 12:00 is true of it as well.
  * 4. Makes the next generation serve, and deletes the lock.
  *
  * If the reply is lost and the script runs again, it returns `switched` again.
@@ -67,8 +67,8 @@ export type AskedSwitch = {
   /** Every partition of both topics. */
   readonly reached: readonly ReachedPartition[]
   /**
-   * The entity types whose topics are other logs than those from which `from` was read. Offsets of two logs have no common meaning, so neither positions
-   * nor times of `from` are used.
+   * The entity types whose topics were replaced by other logs after `from` was read. Offsets of two logs cannot be compared, so neither positions nor times
+   * of `from` are used.
    */
   readonly replaced: ReadonlySet<EntityType>
 }

@@ -136,7 +136,7 @@ export type RoundPublished = {
    * topics has a position.
    */
   readonly outcome: 'locked' | 'incomplete' | 'complete'
-  /** The generation that requests read; undefined if Redis names none. */
+  /** The generation that requests read; undefined if Redis names no generation. */
   readonly serving: GenerationTag | undefined
   /** Everything that was appended before (epoch ms) is searchable; undefined while there is no such time. */
   readonly watermarkMs: number | undefined
