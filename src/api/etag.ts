@@ -9,7 +9,7 @@ type Parameters = Readonly<Record<string, unknown>>
 
 /** How fresh an answer is. Validators are read before the query, so the answer has every change that they promise, and may have later changes. */
 export interface Validators {
-  /** Null while unknown. */
+  /** The version of the list; null while it is unknown. */
   readonly version: ListVersion | null
   /** Undefined while the version of a list on which it depends is unknown. */
   readonly etag: string | undefined

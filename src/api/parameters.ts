@@ -95,7 +95,7 @@ function problemOf({ issues: [issue] }: z.ZodError, sent: Readonly<Record<string
   return `${name} ${issue?.message}${shown}`
 }
 
-/** In a schema, `answer.<code>` stands for `answer.q1` and all names that begin like it. Each may be repeated. */
+/** In a schema, `answer.<code>` stands for all names that begin with `answer.`, such as `answer.q1`. Such a parameter may be repeated. */
 export const anyCode = '<code>'
 
 const beginningOf = (name: string): string => name.slice(0, -anyCode.length)

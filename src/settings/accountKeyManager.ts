@@ -27,7 +27,7 @@ import { type Instant, instantRule, parseInstant, toInstant } from '../core/mode
 import type { AccountKeyStore } from '../core/redis/accountKeyStore.ts'
 import { type KeyChange, keyChange } from './keyAudit.ts'
 
-/** The rule that a request breaks. `deleted`: another request deleted the key during its creation or revocation. */
+/** The rule that a request breaks. `deleted`: the key was deleted during its creation or revocation, or before its creation was repeated. */
 type KeyRefusal = 'team' | 'name' | 'expires' | 'full' | 'unknown-key' | 'deleted'
 
 /** A request breaks a rule of account keys. The message is for people. */

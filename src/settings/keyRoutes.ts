@@ -46,7 +46,7 @@ export function keyRoutes(
   }
   const showKeys = async (ctx: SettingsContext, session: OpenSession, status: number, form: CreateForm | 'full') => {
     const all = await listKeys(session)
-    // An unfinished key may be the tenth in the list, and only its form can show it.
+    // An unfinished key may be the tenth in the list, but only its form, sent again, can show its plaintext. So the form is shown.
     const isFull = form === 'full' || (all.length >= maxKeysPerTeam && form.problem !== 'unfinished')
     const today = toInstant(nowMs()).slice(0, 10)
     const sent = parameterOf(ctx, 'notice')
@@ -95,7 +95,7 @@ const showNotice = (ctx: SettingsContext, change: Change): void => seeOther(ctx,
 
 function showCreatedKey(ctx: SettingsContext, { plaintext, key, isNew }: CreatedKey, nowMs: number): void {
   const { say } = ctx.state
-  // The clock may have been set back meanwhile.
+  // The absolute difference, because the clock may have been set back since the key was created.
   const isYoung = Math.abs(nowMs - Date.parse(key.createdAt)) <= shownAgainMs
   const { title, text } = say.shownAlready
   const at = urlsFrom(ctx.path)

@@ -205,7 +205,7 @@ const errorResponses = (): Response =>
     }),
   )
 
-/** The answers of an endpoint by status. Errors are references to `components`. */
+/** Status → answer of an endpoint. Errors are references to `components`. */
 function responsesOf({ path, summary, answer, line, isFeed }: Endpoint<AnswerName>): Response {
   const answered = json(referenceTo(answer), exampleOf(answerSchemas[answer]))
   const ofLists = line === undefined ? [] : (['Link', 'Changes-Cursor'] as const)

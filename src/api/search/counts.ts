@@ -153,7 +153,7 @@ async function countGroups(request: CountRequest, nowMs: number): Promise<Counts
 /** Counts the submissions of each unit, with the empty units between the first and the last unit. */
 async function countUnits(request: CountRequest, unit: TimeUnit, nowMs: number): Promise<Counts> {
   const countWithin = async ({ fromMs, toMs }: TimeSpan): Promise<Counts> => {
-    // Elasticsearch counts a unit only if it ends before the upper bound; every unit is shorter than twice the shortest.
+    // Elasticsearch counts a unit only if it ends before the upper bound. Every unit is shorter than twice the shortest one, so this bound suffices.
     const hard_bounds = { min: fromMs, max: toMs + 2 * shortestMs[unit] }
     const histogram = { ...histogramOf(unit, request), min_doc_count: 0, hard_bounds }
     const aggs = { items: { date_histogram: histogram, ...scoresWith(request) } }

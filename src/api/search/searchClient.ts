@@ -143,7 +143,7 @@ function classifyClientError(error: unknown): unknown {
 /** Errors of status 400 that are not the fault of the request: a closed index, a cancelled search. */
 const faultless = new Set(['index_closed_exception', 'task_cancelled_exception', 'search_phase_execution_exception'])
 
-/** Begins the reason of an error when the node in `preference` has no copy of the shard. */
+/** The beginning of the reason of an error that means: the node in `preference` has no copy of the shard. */
 export const noCopyReason = 'no data nodes with '
 
 /** Error types that mean too little memory or too many requests, with any status. */

@@ -216,7 +216,7 @@ const usersIn = (urls: readonly string[]): string[] =>
 /** A client certificate needs its own key. */
 const keyProblems = (environment: Environment): Problem[] =>
   clientCertificates.flatMap(([certificate, path]) => {
-    // Parsed here, because the schema returns no values if any variable is invalid.
+    // Parsed once more here, because the schema returns no values at all if one variable is invalid.
     const pem = values.certificates.safeParse(environment[certificate]).data
     const key = values.privateKey.safeParse(environment[path]).data
     if (pem === undefined || key === undefined) return []

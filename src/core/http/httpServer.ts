@@ -69,7 +69,7 @@ export async function serve(
     socket.on('error', () => undefined).once('finish', () => socket.destroy())
     hangUp(socket, last.get(socket), () => render(refuse('method')))
   })
-  // Ignore an unknown `Expect` instead of answering 417.
+  // An unknown `Expect` is ignored; Node would answer 417.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.listen(address)
   await once(server, 'listening')
@@ -80,7 +80,7 @@ export async function serve(
 
 type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse }
 
-/** Ends a connection with an error answer, after the answers to its earlier requests. */
+/** Ends a connection with an error answer, after the answers to its earlier requests; without an error answer if it would be mistaken for a body. */
 function hangUp(socket: Duplex, last: Exchange | undefined, renderAnswer: () => string): void {
   const end = (): unknown => (socket.writable ? socket.end(renderAnswer()) : socket.destroy())
   if (last?.request.complete) last.response.once('close', end)

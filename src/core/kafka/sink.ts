@@ -1,7 +1,7 @@
 import { CompressionTypes, type Kafka, type Message, Partitioners, type Producer } from 'kafkajs'
 import { noHeaders, type RecordHeaders } from './recordHeaders.ts'
 
-/** A record to append. Its key selects the partition, as in the Java client. */
+/** A record to append. The hash of its key selects the partition, the same as in the Java client. */
 export type NewRecord = {
   readonly topic: string
   readonly key: Buffer | string | null

@@ -8,7 +8,7 @@ export type TopicPartition = { readonly topic: string; readonly partition: numbe
 /** `<topic>/<partition>`: the key of maps by partition, and of fields in Redis. */
 export const partitionName = ({ topic, partition }: TopicPartition): string => `${topic}/${partition}`
 
-/** Partition and offset of a record, as text that sorts by offset within a partition. */
+/** `<partition>/<offset>` of a record, padded with zeros, so that within a partition the text sorts by offset. */
 export type AppendPosition = Branded<string, 'AppendPosition'>
 
 const partitionDigits = 10

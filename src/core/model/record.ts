@@ -30,7 +30,7 @@ export type RecordKey = { readonly teamId: TeamId; readonly entityId: EntityId }
 
 type Live<Entity> = { readonly revision: Revision; readonly entity: Entity }
 
-/** A parsed record: the entity's whole new state, or null for its deletion, which no later record undoes. */
+/** A parsed record. `live`: the entity's whole new state, or null for its deletion, which no later record undoes. */
 export type Change<Entity> = RecordKey & { readonly live: Live<Entity> | null }
 
 /** JSON of the members from which `answers.ts` and `score.ts` make search keys; empty for a member that is missing or null. */

@@ -124,7 +124,7 @@ const isAlphabetic = (text: string): boolean =>
 
 /** Longer words are indexed in pieces: Elasticsearch's whitespace tokenizer splits terms above 255 UTF-16 units. */
 export const pieceLength = 50
-/** Words are joined to a term of at least this length: "goat" does not find "go at". */
+/** Adjacent words are joined only if the term has at least this length: "goat" does not find "go at". */
 export const minJoinedLength = 5
 const maxJoinedLength = 40
 /** Only a longer text is searched as a half-typed word with a typo in it. */
@@ -243,7 +243,7 @@ export function requiredWords(sought: readonly SoughtWord[]): readonly SoughtWor
 export const mayStandInside = ({ kind, text, isMarked }: TitleWord): boolean =>
   !isMarked && ((kind === 'letters' && lengthOf(text) >= 3) || (kind === 'hangul' && lengthOf(text) >= 2))
 
-/** Shorter words allow no mistake; joined words below this length match whole words only. */
+/** In a shorter word no letter may be misspelt. If a shorter text was joined across punctuation, it matches only whole words. */
 export const minWordLength = 4
 const longWordLength = 8
 

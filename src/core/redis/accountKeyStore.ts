@@ -31,7 +31,7 @@ type Reserved = 'reserved' | 'full' | 'held' | 'surplus' | 'deleted'
 /** A contested digest (`accountKeyScripts.ts`). `keys`: `<teamId>/<keyId>` of its live keys, and `<teamId>/<keyId> in another partition`. */
 export type ContestedDigest = { readonly digest: Digest; readonly keys: readonly string[] }
 
-/** Redis has lost account keys, and the indexer has not replayed them yet. */
+/** Redis may lack account keys: it is new, or has lost data, and no indexer has replayed the keys since. */
 export class AccountKeysIncomplete extends Error {
   constructor() {
     super('the account-key store is not complete until an indexer has replayed the keys; is one running?')
@@ -187,7 +187,7 @@ export const holderOf = (teamId: TeamId, keyId: EntityId, { state, expiresAt }: 
   expiresAtMs: expiresAt == null ? null : Date.parse(expiresAt),
 })
 
-/** Parses a field of `teamKeys`; undefined for a reserved slot. */
+/** Parses a field of `teamKeys` or `deletedKeys` (`accountKeyScripts.ts`); undefined for a reserved slot, and for an empty text. */
 export function readField(field: string): AccountKeyState | undefined {
   const value = field.slice(field.indexOf(' ') + 1)
   const state = value === '' ? undefined : (JSON.parse(value) as AccountKeyState)

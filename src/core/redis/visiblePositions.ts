@@ -138,7 +138,7 @@ export type RoundPublished = {
   readonly outcome: 'locked' | 'incomplete' | 'complete'
   /** The generation that requests read; undefined if Redis names no generation. */
   readonly serving: GenerationTag | undefined
-  /** Everything that was appended before (epoch ms) is searchable; undefined while there is no such time. */
+  /** Everything that was appended before this time (epoch ms) is searchable; undefined while there is no such time. */
   readonly watermarkMs: number | undefined
 }
 
