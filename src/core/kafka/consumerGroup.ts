@@ -64,7 +64,7 @@ export interface GroupMember {
   readonly resume: (partitions: readonly TopicPartition[]) => void
   /**
    * Commits offsets of assigned partitions. After a rebalance the coordinator rejects the commit, with one exception: KafkaJS loses the connection,
-   * rejoins, and sends the same commit as a member of the new generation of the group. If another member has committed offset 90 meanwhile, the committed
+   * rejoins, and sends the same commit as a member of the rebalanced group. If another member has committed offset 90 meanwhile, the committed
    * offset may then go back to 80. The records 80 to 89 are read again, which changes nothing.
    */
   readonly commit: (commits: readonly PartitionCommit[]) => Promise<void>

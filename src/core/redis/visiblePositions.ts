@@ -15,7 +15,7 @@ export const newCursorKey = (): CursorKey => randomBytes(32).toString('base64') 
 export type PublishedPartition = {
   readonly type: EntityType
   readonly partition: number
-  /** The position that this indexer has published last; the committed offset if it was assigned the partition since. */
+  /** The position of the partition that this indexer has published last; before its first publication, the committed offset. */
   readonly from: bigint
   readonly to: bigint
   /**
