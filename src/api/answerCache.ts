@@ -19,9 +19,9 @@ type LookupResult = 'hit' | 'shared' | 'miss'
 type PendingAnswer = { readonly answer: Promise<Answer>; isAbandoned(): boolean }
 
 /**
- * An LRU cache of rendered answers. A cache key stands for everything on which its answer depends: team, version of the list, path, parameters and encoding.
- * So no answer is ever invalidated: after a change, the list has a new version, and requests use another cache key. `respond.ts` decides when a cached
- * answer is served.
+ * An LRU cache of rendered answers. A cache key stands for everything on which its answer depends: team, version of the list, path, parameters and
+ * encoding. So no answer is ever invalidated: after a change, the list has a new version, and requests use another cache key. `respond.ts` decides when
+ * a cached answer is served.
  */
 export class AnswerCache {
   readonly #cache: LRUCache<string, Answer> | undefined

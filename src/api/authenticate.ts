@@ -12,8 +12,8 @@ import { granted, whenClosed } from './requestsInFlight.ts'
 type RequestHeaders = Pick<ApiContext, 'req' | 'get'>
 
 /**
- * The most concurrent authenticated requests, in total and of one team. They are bounded because each may have an unread answer in memory. About half of
- * them may wait for a change (`waiting.ts`).
+ * The most concurrent authenticated requests, in total and of one team. They are bounded because each may have an unread answer in memory. About half
+ * of them may wait for a change (`waiting.ts`).
  */
 const maxAuthenticated = { maxRunning: 2_048, maxRunningPerTenant: 512 }
 
@@ -87,9 +87,9 @@ const watchTickMs = 400
 type WatchedRequest = { readonly digest: Digest; readonly holder: KeyHolder; onRefused(): void }
 
 /**
- * Looks up the keys of long requests (exports, large pages, waits) periodically, all in one round trip to Redis, so that a revoked or expired key ends its
- * requests within a second. While Redis cannot answer, keys stay accepted. `readHolders` returns holders in the order of its digests, or undefined while
- * the account-key store is incomplete.
+ * Looks up the keys of long requests (exports, large pages, waits) periodically, all in one round trip to Redis, so that a revoked or expired key ends
+ * its requests within a second. While Redis cannot answer, keys stay accepted. `readHolders` returns holders in the order of its digests, or undefined
+ * while the account-key store is incomplete.
  */
 export function watchKeys(
   readHolders: (digests: readonly Digest[]) => Promise<readonly (KeyHolder | null)[] | undefined>,

@@ -143,8 +143,8 @@ async function beginNow(request: ChangesRequest): Promise<Page> {
 const start = 0 as LogPosition
 
 /**
- * Answers a cursor: with the next page of its open walk, or the first page of a new walk. If no walk is open, and the list still has the version that was
- * read with the target of the last walk, there is nothing new: this is answered without Elasticsearch and without another read of Redis.
+ * Answers a cursor: with the next page of its open walk, or the first page of a new walk. If no walk is open, and the list still has the version that
+ * was read with the target of the last walk, there is nothing new: this is answered without Elasticsearch and without another read of Redis.
  */
 async function continueFrom(request: ChangesRequest, sent: string): Promise<Page> {
   const { ctx, deps, scope } = request
@@ -196,8 +196,8 @@ function walkFrom({ version, since, walk: open }: ChangeCursor, visible: Visible
       { target, next: start, after: undefined, isFirst: false },
     ]
   }
-  // If so, Redis was restored from an earlier state, and rows below the target may not be searchable: the walk would end without them, and the next walk
-  // would begin after them.
+  // If so, Redis was restored from an earlier state, and rows below the target may not be searchable: the walk would end without them, and the next
+  // walk would begin after them.
   if (open.target.some((offset, partition) => (offsets[partition] ?? 0) < offset))
     throw noPositions('visible positions are below the target of a walk')
   return [{ version, since }, open]
@@ -237,10 +237,10 @@ const rangesOf = (since: Offsets, target: Offsets): readonly PositionRange[] =>
   }))
 
 /**
- * The log positions that a walk from the beginning reads: all below its target, and all that are not visible yet. Example: revision 1 of `a` has offset 3.
- * The visible position is 10, because the record at offset 10 is still retried, but Elasticsearch has already replaced `a` by revision 2, of offset 11.
- * A walk to offset 10 would leave out `a`, although every list has shown it since offset 3. So the client gets revision 2 now, and once more when offset
- * 11 has become visible.
+ * The log positions that a walk from the beginning reads: all below its target, and all that are not visible yet. Example: offset 3 has revision 1 of
+ * entity `a`, and offset 11 has revision 2. The visible position is 10, because the record at offset 10 is still retried, but Elasticsearch has already
+ * replaced revision 1 by revision 2. A walk that read nothing but the positions below 10 would leave out `a`, which every list has shown since offset 3.
+ * So the client gets revision 2 now, and once more when offset 11 has become visible.
  *
  * Positions between the target and the visible position (which has grown since the walk began) belong to the next walk. Position 0 is read even while
  * partition 0 is empty: entities that a rebuild has carried over from a replaced log share it.

@@ -27,8 +27,8 @@ export type RouteState = ApiState & {
   /** Like `runQuery`, for streamed answers: with a longer wait for the team's turn, and a later deadline. */
   runPart: RunQuery
   /**
-   * Reserves memory for a whole answer of `bytes` in the team's turn. A later call with more bytes reserves the difference. The memory is released when the
-   * response is closed, or by the returned function.
+   * Reserves memory for a whole answer of `bytes` in the team's turn. A later call with more bytes reserves the difference. The memory is released when
+   * the response is closed, or by the returned function.
    */
   holdAnswer: (bytes: number) => Promise<() => void>
 }

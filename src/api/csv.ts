@@ -4,8 +4,8 @@ import { type Served, servedPair } from '../core/json/scanner.ts'
 import { fieldsWithCode } from './pages/assets/fieldsWithCode.js'
 
 /*
- * CSV (RFC 4180) made from JSON text. Text is quoted, numbers and booleans are not, and null is an empty cell, so that a reader can distinguish the text "1"
- * from the number 1, and an empty text from null.
+ * CSV (RFC 4180) made from JSON text. Text is quoted, numbers and booleans are not, and null is an empty cell, so that a reader can distinguish the
+ * text "1" from the number 1, and an empty text from null.
  */
 
 const lineEnd = '\r\n'
@@ -19,8 +19,8 @@ export interface CsvTable {
 type Columns = { readonly names: readonly string[]; cells(raw: string | undefined): readonly string[] }
 
 /**
- * A table with a column for each served member, named by its dotted path. With `codes`, the answers in `data` have a column for each of these codes, and one
- * more column for all other answers, as JSON.
+ * A table with a column for each served member, named by its dotted path. With `codes`, the answers in `data` have a column for each of these codes,
+ * and one more column for all other answers, as JSON.
  */
 export function csvTable(served: Served, codes?: readonly string[]): CsvTable {
   const { names, cells } = columnsOfMembers('', served, codes)
@@ -93,8 +93,8 @@ const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`
 /** The first characters of a formula, also in full width, which spreadsheets in East Asian languages accept. */
 const formulaStart = '[=+\\-@＝＋－＠]'
 /**
- * Characters that a spreadsheet may skip before a formula. The single quote is included: `'=1` gets a second quote, so that a reader can always remove the
- * first.
+ * Characters that a spreadsheet may skip before a formula. The single quote is included: `'=1` gets a second quote, so that a reader can always remove
+ * the first.
  */
 const skipped = "[ '\\0\\v\\f\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]*"
 

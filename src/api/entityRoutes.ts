@@ -109,8 +109,8 @@ export function listRoute<Selection extends Parameters>(
 }
 
 /**
- * The weight in `queryQueue.ts` of a page of a list with large rows, so that a team reads two of them at a time. Such a page takes several searches; among
- * thousands of long titles, each search costs Elasticsearch as much as many small pages.
+ * The weight in `queryQueue.ts` of a page of a list with large rows, so that a team reads two of them at a time. Such a page takes several searches;
+ * among thousands of long titles, each search costs Elasticsearch as much as many small pages.
  */
 const largeListBytes = 8 * 1024 * 1024
 
@@ -165,9 +165,9 @@ function makeExport(request: ListRequest, format: ExportFormat): Making {
 }
 
 /**
- * Sets `Changes-Cursor`, with which a client continues in the change feed after this export. Returns the indices of which the cursor's positions are true:
- * the export must search them. Otherwise this could happen: the positions are read, a rebuild switches, and the export searches the new indices, which lack
- * a row below the positions. The client would get this row neither in the export nor in the change feed.
+ * Sets `Changes-Cursor`, with which a client continues in the change feed after this export. Returns the indices of which the cursor's positions are
+ * true: the export must search them. Otherwise this could happen: the positions are read, a rebuild switches, and the export searches the new indices,
+ * which lack a row below the positions. The client would get this row neither in the export nor in the change feed.
  */
 async function nameChangesCursor({ ctx, deps, type, parameters, fields }: ListRequest) {
   const { teamId } = ctx.state.holder

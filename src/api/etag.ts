@@ -20,8 +20,8 @@ export interface Validators {
 }
 
 /**
- * The validators of an answer from the list of `type`. `parameters`: everything that selects the answer, apart from team and path. `otherTypes`: further
- * lists on which the ETag depends.
+ * The validators of an answer from the list of `type`. `parameters`: everything that selects the answer, apart from team and path. `otherTypes`:
+ * further lists on which the ETag depends.
  */
 export function validatorsOf(
   ctx: RouteContext,

@@ -22,12 +22,12 @@ type Tenant = { running: number; readonly waiting: Set<Waiter> }
 type Next = { readonly waiter: Waiter; readonly tenant: Tenant; overtaking: number }
 
 /**
- * A weighted semaphore with a bounded queue that serves tenants round robin, so that a busy tenant delays only itself. A permit that would weigh more than
- * its tenant's share weighs the whole share.
+ * A weighted semaphore with a bounded queue that serves tenants round robin, so that a busy tenant delays only itself. A permit that would weigh more
+ * than its tenant's share weighs the whole share.
  *
- * Room that becomes free is reserved for the next waiter. Other waiters are admitted before it only into room that it will not need. Example: there is room
- * for 10, permits of weight 6 run, and the next waiter wants 8. Then 2 more may be admitted, because 8 and 2 fit together. So light waiters
- * cannot overtake a heavy waiter for ever, and it does not block them meanwhile.
+ * Room that becomes free is reserved for the next waiter. Other waiters are admitted before it only into room that it will not need. Example: there is
+ * room for 10, permits of weight 6 run, and the next waiter wants 8. Then 2 more may be admitted, because 8 and 2 fit together. So light waiters cannot
+ * overtake a heavy waiter for ever, and it does not block them meanwhile.
  */
 export class FairQueue {
   readonly #bounds: Bounds

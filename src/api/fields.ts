@@ -8,7 +8,10 @@ const answers = 'data'
 
 const maxFields = 100
 
-/** The parameter `fields`. `views`: the served members of items, for each view. Its pattern describes the names of all views; `selectedFields` validates. */
+/**
+ * The parameter `fields`. `views`: the served members of items, for each view. Its pattern describes the names of all views; `selectedFields`
+ * validates.
+ */
 export function fieldsParameter(...views: readonly Served[]) {
   const name = patternOf(views.reduce(mergedWith))
   const description =
@@ -73,7 +76,9 @@ function select(selected: Selected, [name = '', ...rest]: readonly string[]): vo
 const servedOf = (selected: Selected): Served =>
   [...selected].map(([name, inner]) => (inner === 'whole' ? name : [name, servedOf(inner)]))
 
-/** Makes an item of the selected members of a JSON object, byte for byte; leaves out members that the object lacks. `selected` undefined: all members. */
+/**
+ * Makes an item of the selected members of a JSON object, byte for byte; leaves out members that the object lacks. `selected` undefined: all members.
+ */
 export const pickFields =
   (selected: Served | undefined) =>
   (row: Buffer): Buffer =>

@@ -178,8 +178,8 @@ export const utc = 'UTC'
 const shortNames = /^(?:CET|EET|EST|GMT|HST|MET|MST|PRC|ROC|ROK|UCT|UTC|WET)$/i
 
 /**
- * Parses the name of an IANA time zone in any letter case, and returns the name as this process's data spell it; offsets are refused. A space is read as the
- * `+` that URL decoding has replaced.
+ * Parses the name of an IANA time zone in any letter case, and returns the name as this process's data spell it; offsets are refused. A space is read
+ * as the `+` that URL decoding has replaced.
  */
 export function parseTimeZone(sent: string): string | undefined {
   const text = sent.replace(' ', '+')

@@ -19,8 +19,8 @@ const ofPages: QueryTimes = { maxWaitMs: 2_000, deadlineMs: 5_000 }
 const ofParts: QueryTimes = { maxWaitMs: 30_000, deadlineMs: 35_000 }
 const queues = { maxWaiting: 1_024, maxWaitMs: ofPages.maxWaitMs }
 /**
- * The most bytes of queries in flight to Elasticsearch, in total and of one team. A team may read parts of four exports and a page at once, or one row of
- * 10 MB. Two rows of 10 MB from each of two processes would occupy all threads of a small Elasticsearch.
+ * The most bytes of queries in flight to Elasticsearch, in total and of one team. A team may read parts of four exports and a page at once, or one row
+ * of 10 MB. Two rows of 10 MB from each of two processes would occupy all threads of a small Elasticsearch.
  */
 const queryBytes = { ...queues, maxRunning: 32 * mebibyte, maxRunningPerTenant: 18 * mebibyte }
 /** The most bytes of whole answers, in total and of one team. They are reserved from the query until the answer is sent. */
@@ -34,8 +34,8 @@ const shareStep = 1 / 64
 
 /**
  * Sets `runQuery`, `runPart` and `holdAnswer` of `RouteState`. A query waits for its team's turn, and is aborted at its deadline or when its client
- * disconnects. If Elasticsearch is overloaded, the query is repeated, and the process halves the bytes that it may have in flight; each successful query
- * raises them a little.
+ * disconnects. If Elasticsearch is overloaded, the query is repeated, and the process halves the bytes that it may have in flight; each successful
+ * query raises them a little.
  */
 export function queueQueries(answers = answerQueue()): RouteMiddleware {
   const queries = new FairQueue(queryBytes)

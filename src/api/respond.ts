@@ -68,9 +68,9 @@ async function streamed(ctx: RouteContext, parts: () => Promise<Streamed>): Prom
 }
 
 /**
- * The cached answer, or an answer made by `make`. A cached answer was made for the list version that Redis has just confirmed, so it has every change before
- * the watermark. It may lack a later change. Example: an indexer's refresh shows revision 7; client A, whose answer is not cached, gets revision 7; client
- * B gets a cached answer with revision 6; then the indexer replaces the version.
+ * The cached answer, or an answer made by `make`. A cached answer was made for the list version that Redis has just confirmed, so it has every change
+ * before the watermark. It may lack a later change. Example: an indexer's refresh shows revision 7; client A, whose answer is not cached, gets revision
+ * 7; client B gets a cached answer with revision 6; then the indexer replaces the version.
  */
 async function cachedOrMade(
   ctx: RouteContext,

@@ -21,8 +21,8 @@ type WaitingDeps = {
 }
 
 /**
- * Holds requests with `Prefer: wait` until there is a row. A held request has no query in flight. After each hold, `checkAgain` validates its key and reads
- * the freshness again.
+ * Holds requests with `Prefer: wait` until there is a row. A held request has no query in flight. After each hold, `checkAgain` validates its key and
+ * reads the freshness again.
  */
 export const createWaiting =
   (deps: WaitingDeps): WaitForChange =>
@@ -39,7 +39,8 @@ export const createWaiting =
 type WaitRequest = { readonly type: EntityType; readonly waitMs: number; hasRows(): Promise<boolean> }
 
 /**
- * Searches rows, and again after each change of the list. The freshness is read before each search, so the answer has every change before its watermark.
+ * Searches rows, and again after each change of the list. The freshness is read before each search, so the answer has every change before its
+ * watermark.
  */
 async function untilRows(ctx: RouteContext, deps: WaitingDeps, { type, hasRows, waitMs }: WaitRequest): Promise<void> {
   const { room, elapsedMs, checkAgain } = deps

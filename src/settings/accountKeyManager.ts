@@ -42,8 +42,8 @@ export class KeyRefused extends Error {
 }
 
 /**
- * The change is not durable, or not complete, in Redis and Kafka. Repeating the request is safe, and completes the change, except for a creation that was
- * undone: its repetition is refused (`deleted`).
+ * The change is not durable, or not complete, in Redis and Kafka. Repeating the request is safe, and completes the change, except for a creation that
+ * was undone: its repetition is refused (`deleted`).
  */
 export class KeyChangeIncomplete extends Error {
   override readonly name = 'KeyChangeIncomplete'
@@ -69,8 +69,8 @@ const idBytes = 12
 const plaintextBytes = 32
 const seedBytes = 32
 /**
- * How long a slot is reserved. Longer than KafkaJS may take to send a record (six attempts with their timeouts): while the record may still be appended, no
- * other key may get the slot.
+ * How long a slot is reserved. Longer than KafkaJS may take to send a record (six attempts with their timeouts): while the record may still be
+ * appended, no other key may get the slot.
  */
 const reservationMs = 600_000
 const maxConflicts = 5
@@ -84,9 +84,9 @@ type AccountKeyManagerDeps = {
 }
 
 /**
- * Lists and changes account keys. A team has ten slots for keys; a revoked key uses a slot, too. Redis serves the keys, Kafka makes them durable: a change
- * is complete once it is in both, and its audit record in Kafka. A creation is appended to Kafka first, so that no key works that could be lost. A
- * revocation or deletion is written to Redis first, so that the key stops working at once.
+ * Lists and changes account keys. A team has ten slots for keys; a revoked key uses a slot, too. Redis serves the keys, Kafka makes them durable: a
+ * change is complete once it is in both, and its audit record in Kafka. A creation is appended to Kafka first, so that no key works that could be lost.
+ * A revocation or deletion is written to Redis first, so that the key stops working at once.
  */
 export class AccountKeyManager {
   readonly #deps: AccountKeyManagerDeps
@@ -154,8 +154,8 @@ export class AccountKeyManager {
   }
 
   /**
-   * Acquires a slot for a key. `held`: the key exists. `surplus`: the key exists, but the team's other keys fill all ten slots. Throws `KeyRefused` when
-   * no slot is free, or the key was deleted.
+   * Acquires a slot for a key. `held`: the key exists. `surplus`: the key exists, but the team's other keys fill all ten slots. Throws `KeyRefused`
+   * when no slot is free, or the key was deleted.
    */
   async #reserve(team: TeamId, { id }: AccountKey): Promise<'reserved' | 'held' | 'surplus'> {
     const { store, nowMs } = this.#deps
@@ -172,19 +172,20 @@ export class AccountKeyManager {
     const created = { revision: 1 as Revision, key }
     try {
       await this.#record(created, change)
-      // The slot is acquired again, because Redis may have lost it. Example: request A reserves the tenth slot. Redis loses its data, and is filled from Kafka
-      // without A's key. Request B reserves the tenth slot. Both append their records, which would make eleven keys. The later of the two second
-      // reservations finds the other key, so at least one request is refused, perhaps both.
+      // The slot is acquired again, because Redis may have lost it. Example: request A reserves the tenth slot. Redis loses its data, and is filled
+      // from Kafka without A's key. Request B reserves the tenth slot. Both append their records, which would make eleven keys. The later of the two
+      // second reservations finds the other key, so at least one request is refused, perhaps both.
       if ((await this.#reserve(team, key)) === 'surplus') throw allTaken(team)
     } catch (error) {
       if (error instanceof KeyRefused && error.reason === 'deleted') throw error
       const reason = `its record was not completed (${(error as Error).message})`
       const stored = error instanceof KeyRefused ? undefined : await store.find(team, id).catch(() => undefined)
-      // The key exists: an indexer has read its record in spite of the error, or another process has created it from the same form, and may have shown it.
+      // The key exists: an indexer has read its record in spite of the error, or another process has created it from the same form, and may have shown
+      // it.
       if (stored?.key != null) throw new KeyChangeIncomplete(`key ${id} exists, but ${reason}`)
       const deleted = deletedAfter(created.revision)
-      // The key is deleted, which is more than releasing its slot: Kafka may have written the record in spite of the error, and the record would become an
-      // eleventh key.
+      // The key is deleted, which is more than releasing its slot: Kafka may have written the record in spite of the error, and the record would become
+      // an eleventh key.
       await store.apply(team, id, deleted, `-${nowMs()}`).catch((failure: Error) => {
         throw new KeyChangeIncomplete(
           `${reason}, and its slot could not be given back (${failure.message}): delete ${id} once it is listed`,
@@ -220,9 +221,9 @@ export class AccountKeyManager {
   }
 
   /**
-   * Appends the audit record and the key's record to Kafka. The newest revision must be the last record of the key, because compaction keeps only the last
-   * one. Example: request A makes revision 2; request B makes revision 3 and appends it; A appends revision 2. Then A finds revision 3 in Redis, and
-   * appends it again.
+   * Appends the audit record and the key's record to Kafka. The newest revision must be the last record of the key, because compaction keeps only the
+   * last one. Example: request A makes revision 2; request B makes revision 3 and appends it; A appends revision 2. Then A finds revision 3 in Redis,
+   * and appends it again.
    */
   async #record(state: AccountKeyState, change: KeyChange): Promise<void> {
     const { store, topics } = this.#deps

@@ -115,8 +115,8 @@ type Creation =
   | { readonly kind: 'failed'; readonly problem: CreateFailure | 'full' }
 
 /**
- * Creates the key of a form. If the same form is sent again, it gets the same key, or joins the creation that is in flight. `isNew` is also true for a key
- * that no page has shown yet, because its creation took longer than the deadline.
+ * Creates the key of a form. If the same form is sent again, it gets the same key, or joins the creation that is in flight. `isNew` is also true for a
+ * key that no page has shown yet, because its creation took longer than the deadline.
  */
 export function keyCreator(keys: Pick<AccountKeyManager, 'create'>) {
   const inFlight = new Map<string, Promise<CreatedKey>>()
@@ -143,8 +143,8 @@ export function keyCreator(keys: Pick<AccountKeyManager, 'create'>) {
 }
 
 /**
- * The secret bytes of a key: the same for the same form of the same session. The data in Redis do not suffice to compute them, because the session id is
- * missing there; the data in the browser do not suffice, because the session secret is missing there.
+ * The secret bytes of a key: the same for the same form of the same session. The data in Redis do not suffice to compute them, because the session id
+ * is missing there; the data in the browser do not suffice, because the session secret is missing there.
  */
 export const keySeed = ({ id, secret }: Pick<OpenSession, 'id' | 'secret'>, once: string): Uint8Array =>
   createHmac('sha256', Buffer.from(id + secret))

@@ -29,8 +29,8 @@ export interface Sessions {
 }
 
 /**
- * Sessions whose id is in a cookie. Redis stores a session under the digest of its id, so that nobody can take over a session by reading Redis. The prefix
- * `__Host-` prevents other hosts of the same domain from setting the cookie.
+ * Sessions whose id is in a cookie. Redis stores a session under the digest of its id, so that nobody can take over a session by reading Redis. The
+ * prefix `__Host-` prevents other hosts of the same domain from setting the cookie.
  */
 export function createSessions({ client, keys }: RedisConnection, isSecure: boolean): Sessions {
   const cookie = isSecure ? '__Host-tidemark-session' : 'tidemark-session'

@@ -8,9 +8,9 @@ const unreadMs = 60_000
 export type CompleteUnread = (team: TeamId) => Promise<void>
 
 /**
- * Makes revocations and deletions durable that are only in Redis. Example: an owner revokes a key, and the process is killed before it appends the record to
- * Kafka. If no indexer has read the record after a minute, the change is requested again. Redis does not store who deleted a key, so the author of a
- * repeated deletion is `tidemark`.
+ * Makes revocations and deletions durable that are only in Redis. Example: an owner revokes a key, and the process is killed before it appends the
+ * record to Kafka. If no indexer has read the record after a minute, the change is requested again. Redis does not store who deleted a key, so the
+ * author of a repeated deletion is `tidemark`.
  */
 export function unreadChanges(store: AccountKeyStore, keys: AccountKeyManager, nowMs: () => number): CompleteUnread {
   const completing = new Set<TeamId>()

@@ -41,8 +41,8 @@ function forGenerators({ properties, items, anyOf, ...schema }: JsonSchema): Jso
 }
 
 /**
- * The schema of an object that is served with only these `members`. No member is required, because `fields` may leave out each of them. (The alternative, a
- * union of two schemas with and without required members, has no type in most languages.)
+ * The schema of an object that is served with only these `members`. No member is required, because `fields` may leave out each of them. (The
+ * alternative, a union of two schemas with and without required members, has no type in most languages.)
  */
 export function servedSchema(schema: JsonSchema, members: Served): JsonSchema {
   const [{ properties: known = {} } = schema, ...others] = (schema.anyOf ?? [schema]) as JsonSchema[]

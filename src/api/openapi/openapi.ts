@@ -73,8 +73,8 @@ function pathParameter({ properties = {} }: JsonSchema) {
 }
 
 /**
- * The query parameters with fixed names. For the others, OpenAPI would need an exploded object, whose members half of the generated clients in the tests send
- * under wrong names.
+ * The query parameters with fixed names. For the others, OpenAPI would need an exploded object, whose members half of the generated clients in the
+ * tests send under wrong names.
  */
 const queryParameters = ({ properties = {}, required = [] }: JsonSchema) =>
   Object.entries(properties)

@@ -49,8 +49,8 @@ export const anyValueOf = (field: string): CountedValue => ({ terms: { field, mi
 const missing = '\u{10ffff}'.repeat(maxValueCharacters)
 
 /**
- * The answers to the form field with this code. `execution_hint: map` avoids global ordinals, which Elasticsearch would build again after each refresh, for
- * the answers to all form fields, free text included.
+ * The answers to the form field with this code. `execution_hint: map` avoids global ordinals, which Elasticsearch would build again after each refresh,
+ * for the answers to all form fields, free text included.
  */
 export function answersTo(code: string): CountedValue {
   const field = answerField(code)
@@ -120,8 +120,8 @@ const valuesOfUnitsSchema = z.object({
 })
 
 /**
- * Counts units of time oldest first, values by descending frequency. Throws 400 for more than `maxCounts` items, and for an answer above `mostBytes`. If
- * the request has a smaller `maxBytes`, throws `AnswerTooLong` above that, so that the caller can repeat it with `mostBytes`.
+ * Counts units of time oldest first, values by descending frequency. Throws 400 for more than `maxCounts` items, and for an answer above `mostBytes`.
+ * If the request has a smaller `maxBytes`, throws `AnswerTooLong` above that, so that the caller can repeat it with `mostBytes`.
  */
 export async function countSubmissions(request: CountRequest, nowMs: number): Promise<Counts> {
   try {
@@ -274,8 +274,8 @@ function tooMany({ by, grouping }: CountRequest, items = `more than ${maxCounts}
 const ofAtMost = (units: string | number): string => `${units} items of at most ${maxCounts}`
 
 /**
- * Throws 400 for too many items, and `ElasticsearchUnavailable` unless the counts add up to the total. If answers may be lists, the sum may be higher: a
- * submission counts once for each element of its list.
+ * Throws 400 for too many items, and `ElasticsearchUnavailable` unless the counts add up to the total. If answers may be lists, the sum may be higher:
+ * a submission counts once for each element of its list.
  */
 function checkSum(counts: Counts, request: CountRequest): Counts {
   const { length } = counts.items

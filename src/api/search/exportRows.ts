@@ -30,8 +30,8 @@ const maxDetailKeys = 1_000
 type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
 
 /**
- * Yields what `read` reads in a snapshot of a list. The snapshot expires `lifeMs` after its last search. A timer renews it, because a slow client may take
- * longer for a part, and details are read without a search in the snapshot.
+ * Yields what `read` reads in a snapshot of a list. The snapshot expires `lifeMs` after its last search. A timer renews it, because a slow client may
+ * take longer for a part, and details are read without a search in the snapshot.
  */
 export async function* inSnapshot<Part>(
   list: SearchedList,
@@ -130,8 +130,8 @@ const readRows = (snapshot: ListSnapshot, pages: Pages<RowKey>, runQuery: RunQue
   readParts(pages, (keys, bytes) => runQuery((signal) => snapshot.rowsOf(keys, signal), bytes))
 
 /**
- * Yields details in the order of their keys, in parts. A detail is read outside of the snapshot, so it may be newer than the snapshot; if its entity was
- * deleted since, it is left out. Rejects if an entity that is not deleted has no detail.
+ * Yields details in the order of their keys, in parts. A detail is read outside of the snapshot, so it may be newer than the snapshot; if its entity
+ * was deleted since, it is left out. Rejects if an entity that is not deleted has no detail.
  */
 export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQuery: RunQuery): Rows {
   // Sizes are read before the details, because an `_mget` cannot be cancelled once its answer turns out too large.
@@ -160,8 +160,8 @@ async function readLive(list: SearchedList, keys: readonly RowKey[], bytes: numb
 }
 
 /**
- * The details of `ids`, or `deleted`, without missing details; together they have `bytes` at most. Missing details are read again for two seconds, in real
- * time, because they may not be refreshed, or not written, yet.
+ * The details of `ids`, or `deleted`, without missing details; together they have `bytes` at most. Missing details are read again for two seconds, in
+ * real time, because they may not be refreshed, or not written, yet.
  */
 export async function findDetails(
   list: SearchedList,

@@ -38,8 +38,8 @@ const maySucceedLater: ReadonlySet<string> = new Set(['deadline', 'overloaded'])
 type CachedSnapshot = { readonly version: ListVersion; readonly opening: Promise<ListSnapshot>; forget(): void }
 
 /**
- * Caches a snapshot of each list's newest version, so that later pages reuse its counts. The snapshot has every change of its version: an indexer refreshes,
- * then replaces the version; a request reads the version, then opens the snapshot.
+ * Caches a snapshot of each list's newest version, so that later pages reuse its counts. The snapshot has every change of its version: an indexer
+ * refreshes, then replaces the version; a request reads the version, then opens the snapshot.
  */
 function snapshotCache(): IndexReader['readSnapshot'] {
   const dispose = ({ opening }: CachedSnapshot): void => {

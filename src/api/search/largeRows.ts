@@ -6,8 +6,8 @@ import { hasAny, type ListAt } from './indexReader.ts'
 import type { RunQuery, SearchedList } from './searchClient.ts'
 
 /**
- * Whether any row of the list has a large `part` (`largeBytes`). The result is cached for the version of the list. It may miss a large row that a refresh has
- * just shown, until the indexer replaces the version.
+ * Whether any row of the list has a large `part` (`largeBytes`). The result is cached for the version of the list. It may miss a large row that a
+ * refresh has just shown, until the indexer replaces the version.
  */
 export async function hasLarge(list: ListAt, part: EntityPart, runQuery: RunQuery): Promise<boolean> {
   const { type, teamId, version, largeParts } = list

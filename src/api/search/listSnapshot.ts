@@ -45,8 +45,8 @@ export interface ListCounts {
     stepMs: number,
   ): Promise<readonly { readonly startMs: number; readonly count: number }[]>
   /**
-   * The number of rows for each next character of the positions that begin with `prefix`, newest first, without empty steps; the character is undefined for
-   * the position that ends there.
+   * The number of rows for each next character of the positions that begin with `prefix`, newest first, without empty steps; the character is undefined
+   * for the position that ends there.
    */
   countByCharacter(
     prefix: string,
@@ -58,8 +58,8 @@ export interface ListCounts {
 const openedSchema = z.object({ id: z.string() })
 
 /**
- * Opens a snapshot that expires `lifeMs` after its last search. The request cannot be aborted by the caller: Elasticsearch could have opened a point in time
- * whose id is lost, so that nobody could close it.
+ * Opens a snapshot that expires `lifeMs` after its last search. The request cannot be aborted by the caller: Elasticsearch could have opened a point in
+ * time whose id is lost, so that nobody could close it.
  */
 export async function openListSnapshot(list: SearchedList, lifeMs: number): Promise<ListSnapshot> {
   const keep_alive = `${lifeMs}ms`

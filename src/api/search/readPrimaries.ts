@@ -23,12 +23,12 @@ const copySchema = z.object({
 const shardsSchema = z.object({ shards: z.array(z.array(copySchema)).default([]) })
 
 /**
- * Sends searches of a shard to its primary. Before each search, it requests from the master which node has the primary; for a shard without replicas, once
- * a second.
+ * Sends searches of a shard to its primary. Before each search, it requests from the master which node has the primary; for a shard without replicas,
+ * once a second.
  *
  * Replicas may show writes that a promotion rolls back. Example: an indexer writes `a@7` (revision 7 of `a`) to the primary and replica 1, and a client
- * reads `a@7` from replica 1. The primary is lost; replica 2, without `a@7`, is promoted. Replica 1 drops `a@7`, and the client, which has seen it, gets an
- * older state. Also, a node that has not noticed that the master removed it would answer from its outdated copy for ever.
+ * reads `a@7` from replica 1. The primary is lost; replica 2, without `a@7`, is promoted. Replica 1 drops `a@7`, and the client, which has seen it,
+ * gets an older state. Also, a node that has not noticed that the master removed it would answer from its outdated copy for ever.
  *
  * `elapsedMs`: a monotonic clock.
  */

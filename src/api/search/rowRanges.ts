@@ -26,9 +26,9 @@ export interface PageRange {
 }
 
 /**
- * Finds by counting, without skipping the rows before, in which range of sort keys the `limit` rows from `offset` on are. Counts the rows per 90 days; then,
- * within the 90 days of the page's first row, per 3 hours, and so on; then the same for the last row. The range has at most `2 * maxPlaceRows` rows
- * more than the page.
+ * Finds by counting, without skipping the rows before, in which range of sort keys the `limit` rows from `offset` on are. Counts the rows per 90 days;
+ * then, within the 90 days of the page's first row, per 3 hours, and so on; then the same for the last row. The range has at most `2 * maxPlaceRows`
+ * rows more than the page.
  */
 export async function rangeOfPage(list: ListCounts, offset: number, limit: number): Promise<PageRange> {
   const places = await placesByTime(list)
@@ -98,8 +98,8 @@ async function placesById(list: ListCounts, moment: TimeSpan, begin: string): Pr
 }
 
 /**
- * Finds a place that contains the row at `offset`. The place has at most `maxPlaceRows` rows, and within it at most `mostSkipped` rows come before the row
- * (`skip`).
+ * Finds a place that contains the row at `offset`. The place has at most `maxPlaceRows` rows, and within it at most `mostSkipped` rows come before the
+ * row (`skip`).
  */
 async function locate(
   places: readonly Place[],

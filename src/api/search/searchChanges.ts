@@ -28,8 +28,8 @@ export type ChangesSearch = {
 }
 
 /**
- * Where a page begins: at a log position, and there after the row whose list `position` is `after`. Only documents that a rebuild has carried over from a
- * replaced log share a log position, which is 0.
+ * Where a page begins: at a log position, and there after the row whose list `position` is `after`. Only documents that a rebuild has carried over from
+ * a replaced log share a log position, which is 0.
  */
 export type PlaceInWalk = { readonly at: LogPosition; readonly after: string | undefined }
 
@@ -53,9 +53,9 @@ type ChangeKey = {
 type RowsPage = { readonly rows: readonly Row[]; readonly next: PlaceInWalk | undefined }
 
 /**
- * Reads the next changes: at most `limit` rows and `maxPageBytes`; a row above `maxPageBytes` is a page of its own. A walk needs no snapshot: if a row changes
- * before it is read, it gets a position beyond the walk's target, and comes in the next walk. If all rows of a page have changed meanwhile, the next page is
- * read at once.
+ * Reads the next changes: at most `limit` rows and `maxPageBytes`; a row above `maxPageBytes` is a page of its own. A walk needs no snapshot: if a row
+ * changes before it is read, it gets a position beyond the walk's target, and comes in the next walk. If all rows of a page have changed meanwhile, the
+ * next page is read at once.
  */
 export async function searchChanges(changes: ChangesSearch, turns: Turns): Promise<ChangesPage> {
   let { ranges, after } = changes
@@ -155,8 +155,8 @@ type Placed = Pick<Row, 'at' | 'order'>
 const sharedPosition = 0
 
 /**
- * The place after a row. Position 0 is shared by rows that were carried over, so the place after such a row is within the position. A deletion at position
- * 0 is the first record of partition 0; it sorts after these rows, so the place after it is position 1.
+ * The place after a row. Position 0 is shared by rows that were carried over, so the place after such a row is within the position. A deletion at
+ * position 0 is the first record of partition 0; it sorts after these rows, so the place after it is position 1.
  */
 function placeAfter(row: Placed | undefined): PlaceInWalk | undefined {
   if (row === undefined) return undefined
@@ -276,9 +276,9 @@ const readSummaries: ReadRows = async (changes, keys, bytes, runQuery) => {
 }
 
 /**
- * Whole entities, at least as new as their keys. If an entity was deleted since its key was read, it is left out: the deletion comes in the next walk. An
- * entity without a detail is left out, too: Elasticsearch has refused the detail, so the record is a dead letter. When the dead letter is replayed, the
- * row gets a new position (`listToRepeat` of the indexer), and comes then.
+ * Whole entities, at least as new as their keys. If an entity was deleted since its key was read, it is left out: the deletion comes in the next walk.
+ * An entity without a detail is left out, too: Elasticsearch has refused the detail, so the record is a dead letter. When the dead letter is replayed,
+ * the row gets a new position (`listToRepeat` of the indexer), and comes then.
  */
 const readWhole: ReadRows = async ({ list, pick }, keys, bytes, runQuery) => {
   const live = keys.filter(({ isDeleted }) => !isDeleted).map(({ id }) => id)

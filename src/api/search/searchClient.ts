@@ -33,8 +33,8 @@ export type SearchedList = SearchClient &
   }
 
 /**
- * Runs a query in the team's turn (`queryQueue.ts`). While Elasticsearch is overloaded, repeats it, up to six times and until the deadline. `bytes`: the most
- * bytes that the query returns.
+ * Runs a query in the team's turn (`queryQueue.ts`). While Elasticsearch is overloaded, repeats it, up to six times and until the deadline. `bytes`:
+ * the most bytes that the query returns.
  */
 export type RunQuery = <Answer>(send: (signal: AbortSignal) => Promise<Answer>, bytes?: number) => Promise<Answer>
 
@@ -93,7 +93,9 @@ export async function askShard(
   return bytes
 }
 
-/** Shorter than the deadline of a query, so that a node that hangs causes a timeout: after a timeout, unlike after an abort, the client avoids the node. */
+/**
+ * Shorter than the deadline of a query, so that a node that hangs causes a timeout: after a timeout, unlike after an abort, the client avoids the node.
+ */
 const requestTimeoutMs = 4_000
 
 export const openSearchClient = (client: Client, indexPrefix: string, hasAnswers: boolean): SearchClient => ({

@@ -17,9 +17,9 @@ export const maxPageBytes = 2 * 1024 * 1024
 export class LargePage extends Error {}
 
 /**
- * One page of a list, newest first, with the exact total, by the first filter that finds a row. A page before offset `deepPageFrom` takes one search for
- * each filter that is tried. A deeper page, or a page of a list with large rows, is found by counting in a snapshot. Rejects with `LargePage` if the page
- * is above `maxPageBytes`.
+ * One page of a list, newest first, with the exact total, by the first filter that finds a row. A page before offset `deepPageFrom` takes one search
+ * for each filter that is tried. A deeper page, or a page of a list with large rows, is found by counting in a snapshot. Rejects with `LargePage` if
+ * the page is above `maxPageBytes`.
  */
 export function searchPage(
   list: ListAt,
@@ -121,8 +121,8 @@ const end = Buffer.from(']}')
 const maxLinkBytes = 4_096
 
 /**
- * The `Link` header of a page (RFC 8288): `first`, `prev`, `next` and `last`, each with the request's other parameters. `prev` of a page past the end is the
- * last page. Undefined if the header would be longer than 4 KiB. `url`: the list's public URL, without a query.
+ * The `Link` header of a page (RFC 8288): `first`, `prev`, `next` and `last`, each with the request's other parameters. `prev` of a page past the end
+ * is the last page. Undefined if the header would be longer than 4 KiB. `url`: the list's public URL, without a query.
  */
 export function pageLinks(url: string, querystring: string, { page, limit }: PageRequest, totalDocs: number) {
   // URLSearchParams strips one question mark at the beginning, which may belong to the query itself.

@@ -18,8 +18,8 @@ const minLoneLength = 3
 const minFreeLength = 6
 
 /**
- * A query for titles that contain the typed text, or all of its words in any order, also inside words. Among several typed words, a word of digits, and a
- * word of one or two letters, match only the beginnings of words. Punctuation matters where it joins words or stands alone.
+ * A query for titles that contain the typed text, or all of its words in any order, also inside words. Among several typed words, a word of digits, and
+ * a word of one or two letters, match only the beginnings of words. Punctuation matters where it joins words or stands alone.
  */
 export function exactTitle(teamId: TeamId, typed: string): Clause {
   const terms = termsOf(teamId)
@@ -93,8 +93,8 @@ const exactPlain = (terms: Terms, word: titles.TitleWord): Clause =>
   titles.mayStandInside(word) ? terms.holding(word.text) : terms.starting(word.text)
 
 /**
- * Matches words as one word: `e-mail` finds "email", `covid19` finds "COVID-19". Words that punctuation joins to a short word match only whole words: `a/b`
- * does not find "about".
+ * Matches words as one word: `e-mail` finds "email", `covid19` finds "COVID-19". Words that punctuation joins to a short word match only whole words:
+ * `a/b` does not find "about".
  */
 function exactJoined(terms: Terms, words: titles.SoughtWord): Clause[] {
   if (!titles.areJoinable(words)) return []

@@ -36,7 +36,9 @@ export type ProbeOutcome =
 export const probeDeadlineMs = { service: 3_000, command: 10_000 }
 const retryMs = 2_000
 
-/** Checks certificates and credentials of an engine once. Without an answer within `deadlineMs`, or before `stop` aborts, the engine is `unreachable`. */
+/**
+ * Checks certificates and credentials of an engine once. Without an answer within `deadlineMs`, or before `stop` aborts, the engine is `unreachable`.
+ */
 export async function probe(
   engine: EngineProbe,
   deadlineMs = probeDeadlineMs.service,

@@ -33,12 +33,12 @@ export const asBytes = ({ connectionPool }: Client) => ({ context: bytesContext,
 
 /**
  * Works around three bugs of `UndiciConnection`:
- * - When a caller aborts its request, the client marks the node as dead. Here an abort is reported as `RequestAbortedError`, which does not count against
- *   the node.
+ * - When a caller aborts its request, the client marks the node as dead. Here an abort is reported as `RequestAbortedError`, which does not count
+ *   against the node.
  * - When a request times out, the connection dispatches `abort` on the caller's signal. This ends everything else that listens to the signal: other
  *   requests, waits, timers of the process. Here each request has a signal of its own.
- * - A request ends after the client's timeout even if the request has a longer one. Here the client's timeout bounds only the pause between two parts of a
- *   body.
+ * - A request ends after the client's timeout even if the request has a longer one. Here the client's timeout bounds only the pause between two parts
+ *   of a body.
  */
 class AbortableConnection extends UndiciConnection {
   constructor({ timeout: bodyTimeout, ...options }: ConstructorParameters<typeof UndiciConnection>[0]) {

@@ -3,8 +3,8 @@ import { STATUS_CODES } from 'node:http'
 import type { Logger } from 'pino'
 
 /**
- * Longer URLs are rejected. This is less than Node's limit for URL and headers together, so that a URL that is too long is not reported as headers that are
- * too long.
+ * Longer URLs are rejected. This is less than Node's limit for URL and headers together, so that a URL that is too long is not reported as headers that
+ * are too long.
  */
 export const maxUrlBytes = 8 * 1024
 

@@ -11,13 +11,13 @@ const maxLingerMs = 1_000
 /** A connection without traffic for this long during a request is closed, unless bytes wait for the client (`slowReaders.ts`). */
 export const stallMs = 60_000
 /**
- * The interval of the check for slow readers. Each check counts exactly this time against a client, even if the check runs late: while a machine is suspended,
- * for example, no client could read.
+ * The interval of the check for slow readers. Each check counts exactly this time against a client, even if the check runs late: while a machine is
+ * suspended, for example, no client could read.
  */
 const slowReaderCheckMs = 1_000
 /**
- * How long an idle connection stays open. Longer than usual load balancers use one: otherwise their request could arrive on a connection that the server
- * is closing.
+ * How long an idle connection stays open. Longer than usual load balancers use one: otherwise their request could arrive on a connection that the
+ * server is closing.
  */
 const keepAliveMs = 65_000
 /** Connections above this number are closed at once. */
@@ -32,8 +32,8 @@ const maxHostBytes = 260
 export type ListenAddress = { readonly port: number; readonly host?: string | undefined }
 
 /**
- * Listens on `address`, or rejects. `refuse` makes the answers to client errors, which never reach `listener`. `patienceMs` returns how far a client may
- * be behind in reading at present (`slowReaders.ts`).
+ * Listens on `address`, or rejects. `refuse` makes the answers to client errors, which never reach `listener`. `patienceMs` returns how far a client
+ * may be behind in reading at present (`slowReaders.ts`).
  */
 export async function serve(
   listener: RequestListener,
@@ -128,8 +128,8 @@ export function cutOff({ req }: ServerResponse): void {
 }
 
 /**
- * Node's HTTP server, which ends unfinished answers in another way: by `cutOff` at a timeout and when the server stops; by TCP RST if the client reads too
- * slowly. Before the RST, the response emits `slow`.
+ * Node's HTTP server, which ends unfinished answers in another way: by `cutOff` at a timeout and when the server stops; by TCP RST if the client reads
+ * too slowly. Before the RST, the response emits `slow`.
  */
 export class ResettingServer extends Server {
   readonly #unfinished = new Set<ServerResponse>()

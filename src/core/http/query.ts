@@ -1,6 +1,6 @@
 /**
- * The query parameters of a request. Koa's `ctx.query` takes quadratic time: a client without a key could occupy the process for a second with 16 KiB of
- * parameters.
+ * The query parameters of a request. Koa's `ctx.query` takes quadratic time: a client without a key could occupy the process for a second with 16 KiB
+ * of parameters.
  */
 export const queryOf = ({ querystring }: { readonly querystring: string }): URLSearchParams =>
   new URLSearchParams(`?${querystring}`)

@@ -79,13 +79,15 @@ type ObservedState = {
   requestId: string
   /** How long the request was held because of `Prefer: wait`; not part of its duration. */
   readonly waitedMs?: () => number
-  /** When the first part of a streamed answer was ready (`performance.now`). The duration ends here, because the client decides how long the parts take. */
+  /**
+   * When the first part of a streamed answer was ready (`performance.now`). The duration ends here, because the client decides how long the parts take.
+   */
   readonly firstPartMs?: number
 }
 
 /**
- * Middleware that sets the `X-Request-Id` of every answer, and measures and logs the request once the answer was sent or aborted. The log line contains no
- * URL, header, parameter or body, which may contain keys, sign-in tokens, sessions and personal data. `whose`: further members of the log line.
+ * Middleware that sets the `X-Request-Id` of every answer, and measures and logs the request once the answer was sent or aborted. The log line contains
+ * no URL, header, parameter or body, which may contain keys, sign-in tokens, sessions and personal data. `whose`: further members of the log line.
  */
 export const observeRequests =
   <State extends ObservedState>(

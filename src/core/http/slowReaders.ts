@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 /** A client must read at least this many bytes a second while bytes wait for it. */
 export const floorBytesPerSecond = 5_000
 /**
- * How far a client may be behind that floor. A client that reads 10,000 bytes a second gets a page of 1.5 MiB within this time, even if the server sees its
- * progress late: on loopback, the kernel takes 1.5 MB at once, and reports no progress until some of it is read.
+ * How far a client may be behind that floor. A client that reads 10,000 bytes a second gets a page of 1.5 MiB within this time, even if the server sees
+ * its progress late: on loopback, the kernel takes 1.5 MB at once, and reports no progress until some of it is read.
  */
 export const usualPatienceMs = 180_000
 

@@ -36,8 +36,8 @@ export function asIJson(json: Buffer): Buffer {
 }
 
 /**
- * Replaces the bytes of a line end by its escape. Latin-1 has one character for each byte, so text functions can be used on bytes. In valid UTF-8 the bytes
- * of a character occur only as that character.
+ * Replaces the bytes of a line end by its escape. Latin-1 has one character for each byte, so text functions can be used on bytes. In valid UTF-8 the
+ * bytes of a character occur only as that character.
  */
 const withEscapes = (json: Buffer, [end, escaped]: (typeof lineEnds)[number]): Buffer =>
   json.includes(end) ? Buffer.from(json.toString('latin1').replaceAll(end.toString('latin1'), escaped), 'latin1') : json

@@ -1,8 +1,8 @@
 import { jsonOf } from './iJson.ts'
 
 /*
- * Reads members of JSON text without parsing their values: the API serves values as producers wrote them, but `JSON.stringify(JSON.parse(text))` reorders
- * names like `10` and loses digits of large numbers. Every function expects text that `JSON.parse` accepts.
+ * Reads members of JSON text without parsing their values: the API serves values as producers wrote them, but `JSON.stringify(JSON.parse(text))`
+ * reorders names like `10` and loses digits of large numbers. Every function expects text that `JSON.parse` accepts.
  */
 
 /**

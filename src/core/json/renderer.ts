@@ -4,8 +4,8 @@ import { rawMembers, renderObject, withoutTabs } from './rawJson.ts'
 import { type Kind, kinds, type Member, none, Scanner, type Served, type Shape, servedPair } from './scanner.ts'
 
 /**
- * What the API serves of an entity, as one-line JSON in UTF-8: `summary` in lists, `detail` for a request by id. `digest` (96 bits) is made from both, so
- * that a second record with the same revision but other content is noticed.
+ * What the API serves of an entity, as one-line JSON in UTF-8: `summary` in lists, `detail` for a request by id. `digest` (96 bits) is made from both,
+ * so that a second record with the same revision but other content is noticed.
  */
 export type Rendered = { readonly summary: Buffer; readonly detail: Buffer; readonly digest: string }
 
@@ -15,9 +15,9 @@ const digestCharacters = 16
  * Renders the record value that `scanner` read last, `{"revision": …, "<member>": {…}}`, by copying the bytes of its served members.
  * Missing members become null.
  *
- * If members follow each other in the record as in the answer, they are copied in one piece. Example: the answer is to contain `"id":"a","title":"b"`. In
- * the record, the value of `title` starts 9 bytes after the end of the value of `id`. Its name alone, `,"title":`, takes 9 bytes, so nothing else stands
- * between the two values, and all of `"a","title":"b"` can be copied.
+ * If members follow each other in the record as in the answer, they are copied in one piece. Example: the answer is to contain `"id":"a","title":"b"`.
+ * In the record, the value of `title` starts 9 bytes after the end of the value of `id`. Its name alone, `,"title":`, takes 9 bytes, so nothing else
+ * stands between the two values, and all of `"a","title":"b"` can be copied.
  */
 export class RecordRenderer {
   readonly scanner: Scanner

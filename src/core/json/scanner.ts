@@ -41,7 +41,9 @@ export type Kind = (typeof kinds)[number] | 'any'
 /** The known members of an object; the scanner skips the values of all other members. */
 export type Shape = {
   readonly members: Map<string, Member>
-  /** The first member of the last object scanned. The scanner compares it first, because most records of a topic have their members in the same order. */
+  /**
+   * The first member of the last object scanned. The scanner compares it first, because most records of a topic have their members in the same order.
+   */
   next: Member | undefined
 }
 
@@ -57,9 +59,9 @@ export type Member = {
 }
 
 /**
- * Finds the values of known members in one pass over simple JSON. In simple JSON, known members have the expected types, known names appear once and without
- * escapes, white space is spaces only, and nesting and numbers are within the limits of Elasticsearch. `RecordRenderer` normalises other JSON first. If
- * `read` accepts valid UTF-8, `JSON.parse` accepts it, too.
+ * Finds the values of known members in one pass over simple JSON. In simple JSON, known members have the expected types, known names appear once and
+ * without escapes, white space is spaces only, and nesting and numbers are within the limits of Elasticsearch. `RecordRenderer` normalises other JSON
+ * first. If `read` accepts valid UTF-8, `JSON.parse` accepts it, too.
  */
 export class Scanner {
   readonly #shape: Shape

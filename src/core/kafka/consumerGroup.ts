@@ -18,13 +18,13 @@ export type FetchedBatch = TopicPartition & {
   /** The offset from which the partition was fetched. */
   readonly position: Offset
   /**
-   * In offset order. A record counts as taken once the iterator has advanced past it. Records that were not taken are fetched again. Example: a loop over
-   * the records 5 to 9 breaks while it has record 7, so the next batch begins at 7.
+   * In offset order. A record counts as taken once the iterator has advanced past it. Records that were not taken are fetched again. Example: a loop
+   * over the records 5 to 9 breaks while it has record 7, so the next batch begins at 7.
    */
   readonly records: Iterable<SourceRecord>
   /**
-   * The high watermark, if compaction has removed records of this batch; undefined otherwise. Compaction removes a record because its key has a later one,
-   * which is below this offset: until that is read, the state of the key is missing.
+   * The high watermark, if compaction has removed records of this batch; undefined otherwise. Compaction removes a record because its key has a later
+   * one, which is below this offset: until that is read, the state of the key is missing.
    */
   readonly gapBelow: bigint | undefined
   /** When the latest control record, or record of an aborted transaction, was appended (epoch ms); undefined if the batch has no such record. */
@@ -57,7 +57,10 @@ export type GroupOptions = {
 export type PartitionCommit = TopicPartition & { readonly position: Offset; readonly metadata: string }
 
 export interface GroupMember {
-  /** Joins and reads until `signal` aborts; then still owns its partitions, for the last commits, until `leave`. Rejects when the member or a callback fails. */
+  /**
+   * Joins and reads until `signal` aborts; then still owns its partitions, for the last commits, until `leave`. Rejects when the member or a callback
+   * fails.
+   */
   readonly run: (signal: AbortSignal) => Promise<void>
   readonly readFrom: (partitions: readonly (TopicPartition & { readonly nextOffset: bigint })[]) => void
   readonly pause: (partitions: readonly TopicPartition[]) => void

@@ -6,9 +6,9 @@ import { partitionName, type TopicPartition } from './sourceRecord.ts'
 export type PartitionTime = TopicPartition & { readonly afterMs: number }
 
 /**
- * For each partition, the offset of the first record that was appended after `afterMs`, by `partitionName`; leaves out partitions without such a record.
- * `times` names a partition once at most. Fetches fresh metadata: with cached metadata, KafkaJS could send the request to a former leader. Rejects if a
- * topic is missing or a leader does not answer.
+ * For each partition, the offset of the first record that was appended after `afterMs`, by `partitionName`; leaves out partitions without such a
+ * record. `times` names a partition once at most. Fetches fresh metadata: with cached metadata, KafkaJS could send the request to a former leader.
+ * Rejects if a topic is missing or a leader does not answer.
  */
 export async function offsetsAfter(kafka: Kafka, times: readonly PartitionTime[]): Promise<Map<string, bigint>> {
   const firstOffsets = new Map<string, bigint>()

@@ -36,8 +36,8 @@ type FetchExchange<Answer> = { readonly response: { decode(bytes: Buffer): Promi
 
 /**
  * Replaces the fetch decoder of KafkaJS. That decoder supports one of four codecs, verifies no checksum, takes minutes for some thousands of headers,
- * fails the whole fetch because of one batch, fetches offsets that compaction has removed again and again, and returns records of an aborted transaction if
- * a fetch begins inside several transactions (`recordBatches.test.ts`). Call this before the first fetch, which loads the decoder.
+ * fails the whole fetch because of one batch, fetches offsets that compaction has removed again and again, and returns records of an aborted
+ * transaction if a fetch begins inside several transactions (`recordBatches.test.ts`). Call this before the first fetch, which loads the decoder.
  */
 export function replaceFetchDecoder(): void {
   // Returns the bytes. `decodeAnswer` decodes them, because it also has the request, with the offset from which the partition was fetched.
@@ -118,8 +118,8 @@ export function keepHeaders(): void {
 }
 
 /**
- * Replaces the exports of a module of KafkaJS, for all modules that load it later. This file must import the module, not require it: OpenTelemetry hooks
- * `require`, caches its result, and would return the old exports to the modules of KafkaJS.
+ * Replaces the exports of a module of KafkaJS, for all modules that load it later. This file must import the module, not require it: OpenTelemetry
+ * hooks `require`, caches its result, and would return the old exports to the modules of KafkaJS.
  */
 function replaceModule<Exports>(name: string, replace: (exports: Exports) => Exports): void {
   const path = load.resolve(`kafkajs/src/${name}`)
@@ -132,8 +132,8 @@ function replaceModule<Exports>(name: string, replace: (exports: Exports) => Exp
 type Ask<Parts, Answer> = (parts: Parts) => Answer
 
 /**
- * Makes the admin client of KafkaJS return log end offsets. It would return last stable offsets, which stop at an open transaction: a consumer that lags
- * behind the records after it would count as caught up (`simulatedKafka.test.ts`). Requests of consumers name an isolation level already.
+ * Makes the admin client of KafkaJS return log end offsets. It would return last stable offsets, which stop at an open transaction: a consumer that
+ * lags behind the records after it would count as caught up (`simulatedKafka.test.ts`). Requests of consumers name an isolation level already.
  */
 export function fetchLogEndOffsets(): void {
   const readUncommitted = { isolationLevel: 0 }
@@ -173,9 +173,9 @@ type JoiningMember = {
 }
 
 /**
- * Emits REBALANCING at every rejoin, so that the indexer stops publishing its former partitions: KafkaJS emits no event if the coordinator has forgotten
- * the member, or partitions were added to a topic. Fails the consumer on an error between JoinGroup and SyncGroup, after which KafkaJS would go on with
- * the former assignment (`consumerGroup.test.ts`).
+ * Emits REBALANCING at every rejoin, so that the indexer stops publishing its former partitions: KafkaJS emits no event if the coordinator has
+ * forgotten the member, or partitions were added to a topic. Fails the consumer on an error between JoinGroup and SyncGroup, after which KafkaJS would
+ * go on with the former assignment (`consumerGroup.test.ts`).
  */
 export function announceJoining(): void {
   const { prototype } = load('kafkajs/src/consumer/consumerGroup') as {
@@ -196,8 +196,8 @@ export function announceJoining(): void {
 }
 
 /**
- * Fails the consumer when a broker reports its offset as out of range; the next consumer then reads the committed offset again. KafkaJS would overwrite the
- * commit with the first offset of the partition, without metadata, even if only a former leader has reported this (`simulatedKafka.test.ts`).
+ * Fails the consumer when a broker reports its offset as out of range; the next consumer then reads the committed offset again. KafkaJS would overwrite
+ * the commit with the first offset of the partition, without metadata, even if only a former leader has reported this (`simulatedKafka.test.ts`).
  */
 export function keepCommitsOutOfRange(): void {
   const { prototype } = load('kafkajs/src/consumer/consumerGroup') as {

@@ -50,9 +50,9 @@ const checkedFrom = 21
 const headerBytes = 61
 
 /**
- * Decodes the records of one partition in a fetch response, from the offset `from` on. Stops at `maxPartitionBytes` or `maxPartitionRecords`, and at the
- * first batch that is cut off or undecodable. Inserts placeholders for offsets that compaction has removed, and for an undecodable batch. Never rejects:
- * otherwise one damaged batch would fail the other partitions of the response, too.
+ * Decodes the records of one partition in a fetch response, from the offset `from` on. Stops at `maxPartitionBytes` or `maxPartitionRecords`, and at
+ * the first batch that is cut off or undecodable. Inserts placeholders for offsets that compaction has removed, and for an undecodable batch. Never
+ * rejects: otherwise one damaged batch would fail the other partitions of the response, too.
  *
  * The format: https://kafka.apache.org/documentation/#recordbatch
  */
@@ -179,8 +179,8 @@ export const gapRecord = (last: bigint): FetchedRecord => ({
 })
 
 /**
- * Replaces control records and records of aborted transactions by placeholders. KafkaJS would drop these records, and with them the times when they were
- * appended, which the indexer stores as the latest append time of the partition.
+ * Replaces control records and records of aborted transactions by placeholders. KafkaJS would drop these records, and with them the times when they
+ * were appended, which the indexer stores as the latest append time of the partition.
  */
 export function withSkipped(records: readonly FetchedRecord[]): readonly FetchedRecord[] {
   if (!records.some(({ isControlRecord }) => isControlRecord)) return records
@@ -197,8 +197,8 @@ export const isPlaceholder = ({ isControlRecord, isGap, isSkipped }: FetchedReco
 const placeholder = { key: null, value: null, headers: noHeaders, timestamp: '0' }
 
 /**
- * The offset of placeholders of undecodable batches. KafkaJS drops records below the requested offset, and the offsets of a damaged batch may be wrong, so
- * the placeholder has the highest offset.
+ * The offset of placeholders of undecodable batches. KafkaJS drops records below the requested offset, and the offsets of a damaged batch may be wrong,
+ * so the placeholder has the highest offset.
  */
 const highestOffset = String(2n ** 63n - 1n)
 /** The placeholder of an undecodable batch; `what` names the batch in the error. */

@@ -11,8 +11,8 @@ export type NewRecord = {
 
 export interface KafkaSink {
   /**
-   * Appends records one by one, and resolves once all in-sync replicas have them (acks=all). Rejects after six failed attempts to append a record, each of up to
-   * ten seconds; the records before it are appended.
+   * Appends records one by one, and resolves once all in-sync replicas have them (acks=all). Rejects after six failed attempts to append a record, each
+   * of up to ten seconds; the records before it are appended.
    */
   readonly append: (records: readonly NewRecord[]) => Promise<void>
   readonly disconnect: () => Promise<void>
@@ -22,8 +22,8 @@ export interface KafkaSink {
 const timeoutMs = 8_000
 
 /**
- * Records of this size or more are compressed. A topic's `max.message.bytes` bounds compressed bytes, so a dead letter whose source was compressed may not
- * fit uncompressed.
+ * Records of this size or more are compressed. A topic's `max.message.bytes` bounds compressed bytes, so a dead letter whose source was compressed may
+ * not fit uncompressed.
  */
 const compressedFromBytes = 256 * 1024
 
@@ -36,8 +36,9 @@ export function kafkaSink(kafka: Kafka): KafkaSink {
   return {
     append: async (records) => {
       await producer.connect()
-      // One record at a time, because KafkaJS may lose records of a call: it sends them to brokers 1 and 2; broker 1 answers; broker 2 fails, and broker 1
-      // becomes leader of its partitions. KafkaJS does not send to broker 1 again, and resolves although the records for broker 2 are in no partition.
+      // One record at a time, because KafkaJS may lose records of a call: it sends them to brokers 1 and 2; broker 1 answers; broker 2 fails, and
+      // broker 1 becomes leader of its partitions. KafkaJS does not send to broker 1 again, and resolves although the records for broker 2 are in no
+      // partition.
       for (const { topic, key, value, headers = noHeaders } of records) {
         const bytes = Buffer.byteLength(value ?? '') + headers.bytes.length
         const isLarge = bytes >= compressedFromBytes

@@ -54,8 +54,8 @@ export function kafkaSource(kafka: Kafka): KafkaSource {
     admin.disconnect().catch(() => undefined)
   }
   /**
-   * Sends an admin request, and replaces the connection after any failure, because KafkaJS caches metadata with it. Otherwise requests would go to former
-   * leaders for five minutes, even if these brokers are gone, and would fail for topics of earlier requests that are deleted.
+   * Sends an admin request, and replaces the connection after any failure, because KafkaJS caches metadata with it. Otherwise requests would go to
+   * former leaders for five minutes, even if these brokers are gone, and would fail for topics of earlier requests that are deleted.
    */
   const ask = async <Answer>(request: (admin: Admin) => Promise<Answer>): Promise<Answer> => {
     current ??= { admin: kafka.admin(), requests: 0 }

@@ -37,8 +37,8 @@ export const sourceRecord = (topic: string, partition: number, fetched: FetchedR
 })
 
 /**
- * Copies a record into memory of its own. The buffers of a record refer to the memory of its whole fetch, up to some hundred mebibytes, which could not be
- * freed while the record is stored.
+ * Copies a record into memory of its own. The buffers of a record refer to the memory of its whole fetch, up to some hundred mebibytes, which could not
+ * be freed while the record is stored.
  */
 export function copiedOut(record: SourceRecord): SourceRecord {
   const { key, value, headers } = record

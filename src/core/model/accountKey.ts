@@ -43,7 +43,9 @@ export const recordValueOf = (state: AccountKeyState): string | null =>
 /** The revision of the next change. After `maxRevision` it does not grow; deletions and revocations still win over a state of the same revision. */
 export const revisionAfter = (revision: Revision): Revision => Math.min(revision + 1, maxRevision) as Revision
 
-/** The state that deletes a key whose present revision is `revision`. Its record has a value, so compaction does not remove it, as it would a tombstone. */
+/**
+ * The state that deletes a key whose present revision is `revision`. Its record has a value, so compaction does not remove it, as it would a tombstone.
+ */
 export const deletedAfter = (revision: Revision): AccountKeyState => ({ revision: revisionAfter(revision), key: null })
 
 export const plaintextFrom = (randomBytes: Uint8Array): string =>

@@ -2,7 +2,8 @@ import { rawElements, rawMembers } from '../json/rawJson.ts'
 
 /*
  * The index terms by which submissions are found and counted by their answers. An answer has the code of its form field. Each value of an answer is one
- * term: the code, then the value. The code selects one of sixteen fields of the index, so a count of the values of one code reads few terms of other codes.
+ * term: the code, then the value. The code selects one of sixteen fields of the index, so a count of the values of one code reads few terms of other
+ * codes.
  */
 
 const fieldCount = 16

@@ -46,8 +46,8 @@ export const foldCharacters = (title: string): string =>
     .replace(katakana, (letter) => String.fromCharCode(letter.charCodeAt(0) - hiraganaDistance))
 
 /**
- * The value of a decimal digit. In Unicode the ten digits of a script follow each other in order, so the value is the number of digits before this one. The
- * digits of another script may precede them directly (as with Pa'o and Eastern Pwo Karen), hence modulo ten.
+ * The value of a decimal digit. In Unicode the ten digits of a script follow each other in order, so the value is the number of digits before this one.
+ * The digits of another script may precede them directly (as with Pa'o and Eastern Pwo Karen), hence modulo ten.
  */
 function digitValue(digit: string): string {
   const code = digit.codePointAt(0) ?? 0

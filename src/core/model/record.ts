@@ -149,8 +149,9 @@ function scannedFoundBy(): FoundBy {
 }
 
 /**
- * Fast path: reads a submission without parsing its JSON, with the same result as `readNormalised`. Returns undefined for a value that is not simple JSON
- * (`scanner.ts`) or breaks the contract: `readNormalised` reads it again. The scanner checks JSON types, this function all other rules of the schema.
+ * Fast path: reads a submission without parsing its JSON, with the same result as `readNormalised`. Returns undefined for a value that is not simple
+ * JSON (`scanner.ts`) or breaks the contract: `readNormalised` reads it again. The scanner checks JSON types, this function all other rules of the
+ * schema.
  */
 function readPlainSubmission(value: Buffer): Result<Live<RenderedSubmission>> | undefined {
   const { scanner } = submissions
@@ -176,8 +177,8 @@ function readPlainSubmission(value: Buffer): Result<Live<RenderedSubmission>> | 
 const isReportStatus = (text: string): text is ReportStatus => (reportStatuses as readonly string[]).includes(text)
 
 /**
- * Validates a record value by the schema, and renders it without undocumented members. Refuses a member that is nested too deep or has too long a number
- * for Elasticsearch. (A member is nested as deep in the list document as in the record, so the depth in the record decides.)
+ * Validates a record value by the schema, and renders it without undocumented members. Refuses a member that is nested too deep or has too long a
+ * number for Elasticsearch. (A member is nested as deep in the list document as in the record, so the depth in the record decides.)
  */
 function readNormalised<Entity, Read>(
   member: string,

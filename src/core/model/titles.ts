@@ -5,8 +5,8 @@ import type { TeamId } from './ids.ts'
 // Analysis of titles and of search text: tokens, index terms, query words.
 
 /**
- * The prefix of a team's indexed terms, so that wildcard and fuzzy queries read no terms of other teams. If two teams have the same salt, a query reads the
- * terms of both, but every search filters by team, so results are not mixed.
+ * The prefix of a team's indexed terms, so that wildcard and fuzzy queries read no terms of other teams. If two teams have the same salt, a query reads
+ * the terms of both, but every search filters by team, so results are not mixed.
  */
 export const titleSalt = (teamId: TeamId): string => hash('sha256', teamId, 'base64url').slice(0, titleSaltLength)
 

@@ -31,8 +31,8 @@ const attempts = 3
 const attemptMs = 5_000
 
 /**
- * Requests `url` again after a timeout, because a container that was paused needs a moment to answer. Returns 'no' for a refused connection: the process is
- * starting or ending.
+ * Requests `url` again after a timeout, because a container that was paused needs a moment to answer. Returns 'no' for a refused connection: the
+ * process is starting or ending.
  */
 async function ask(url: string): Promise<Answer> {
   for (let attempt = 0; attempt < attempts; attempt++)

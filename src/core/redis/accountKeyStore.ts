@@ -45,8 +45,8 @@ const replayLifeMs = 3_600_000
 type ApplyReply = readonly [kind: Applied['kind'], newest?: string | null]
 
 /**
- * The account keys in Redis, which authenticate requests; Kafka is their durable copy. Scripts compare revisions, so records may be applied twice, late,
- * and by several writers at once.
+ * The account keys in Redis, which authenticate requests; Kafka is their durable copy. Scripts compare revisions, so records may be applied twice,
+ * late, and by several writers at once.
  */
 export class AccountKeyStore {
   readonly #redis: RedisConnection

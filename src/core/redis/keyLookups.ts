@@ -25,8 +25,8 @@ export type CountRequests = (key: string, requests: number) => Promise<RequestWi
 
 /**
  * The result of a look-up. `found`: a key has this digest; it may be revoked or expired (`isValid`). `window.requests` is 0 unless this request was
- * counted. `unknown`: no key has this digest, or the digest is contested (`accountKeyScripts.ts`): shared by several keys, or by records of a key in two
- * partitions. `incomplete`: Redis may lack account keys, so nothing is known about the digest.
+ * counted. `unknown`: no key has this digest, or the digest is contested (`accountKeyScripts.ts`): shared by several keys, or by records of a key in
+ * two partitions. `incomplete`: Redis may lack account keys, so nothing is known about the digest.
  */
 export type Lookup =
   | {
@@ -77,8 +77,8 @@ type Counted = { readonly key: string; readonly window: Promise<RequestWindow> }
 const uncounted: RequestWindow = { requests: 0, leftMs: 0 }
 
 /**
- * Looks keys up for requests, and counts the requests by `count`. One call to Redis is under way at a time. Requests that arrive meanwhile share the next
- * call, so that they read what was written before they arrived. If the call under way fails, the requests that wait for the next one fail with it.
+ * Looks keys up for requests, and counts the requests by `count`. One call to Redis is under way at a time. Requests that arrive meanwhile share the
+ * next call, so that they read what was written before they arrived. If the call under way fails, the requests that wait for the next one fail with it.
  */
 export function shareLookups(redis: RedisConnection, count: CountRequests = async () => uncounted): LookUp {
   const { countAhead, answer } = countingIn(redis, count)
@@ -133,8 +133,8 @@ interface Counting {
   /** Counts requests for the key that their digest opened last; undefined if no such key is cached, or the requests are not to be counted. */
   readonly countAhead: (pending: PendingLookup) => Counted | undefined
   /**
-   * Answers requests, each with its own number in the window. Example: the window has 7 requests after 3 that shared a call, so they get 5, 6 and 7. The
-   * time of a window's first request is stored as the last use of the key.
+   * Answers requests, each with its own number in the window. Example: the window has 7 requests after 3 that shared a call, so they get 5, 6 and 7.
+   * The time of a window's first request is stored as the last use of the key.
    */
   readonly answer: (pending: PendingLookup, lookup: Lookup, counted: Counted | undefined) => Promise<void>
 }

@@ -14,8 +14,8 @@ export type Freshness = {
   /** Null for a list without `indices`. */
   readonly versions: Readonly<Record<EntityType, ListVersion | null>>
   /**
-   * The indices of the serving generation. Undefined while Redis names no serving generation, or lacks the visible position of a partition: then the API
-   * searches the read aliases. The aliases may point to another generation, because a switch moves them last.
+   * The indices of the serving generation. Undefined while Redis names no serving generation, or lacks the visible position of a partition: then the
+   * API searches the read aliases. The aliases may point to another generation, because a switch moves them last.
    */
   readonly indices: Readonly<Record<EntityType, ListIndices | undefined>>
 }
@@ -32,8 +32,8 @@ export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => 
 export const freshnessValueCount = 3 + entityTypes.length
 
 /**
- * Lua `freshnessOf(team, first)`, with `freshnessValues` from ARGV[first] on. Call it before the search: a version that is read later may name a change that
- * the search has not returned.
+ * Lua `freshnessOf(team, first)`, with `freshnessValues` from ARGV[first] on. Call it before the search: a version that is read later may name a change
+ * that the search has not returned.
  *
  * It reads tokens and watermark in one step. Otherwise: the API reads the token; an indexer publishes a change, with a new token and a later watermark;
  * the API reads this watermark, and answers 304 to a client with the old token, as if the change were included.

@@ -70,8 +70,8 @@ if read[1] then positions = redis.call('HGETALL', ARGV[2] .. read[1]) end
 return {read, positions}`)
 
 /**
- * Reads the version of a list and the visible positions of its topic, in one step; call it before the search. `visible` is undefined while no generation
- * serves or a partition has no position (which does not mean position 0), and once deletions may be missing.
+ * Reads the version of a list and the visible positions of its topic, in one step; call it before the search. `visible` is undefined while no
+ * generation serves or a partition has no position (which does not mean position 0), and once deletions may be missing.
  */
 export async function readVisibleList(
   redis: RedisConnection,

@@ -182,7 +182,9 @@ export function script(lua: string) {
   }
 }
 
-/** A failed Redis command. `cause` is not set: the client's error contains the command's arguments, such as digests of keys, which must not be logged. */
+/**
+ * A failed Redis command. `cause` is not set: the client's error contains the command's arguments, such as digests of keys, which must not be logged.
+ */
 export class RedisUnavailable extends Error {
   override readonly name = 'RedisUnavailable'
 

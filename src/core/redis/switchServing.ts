@@ -67,15 +67,15 @@ export type AskedSwitch = {
   /** Every partition of both topics. */
   readonly reached: readonly ReachedPartition[]
   /**
-   * The entity types whose topics were replaced by other logs after `from` was read. Offsets of two logs cannot be compared, so neither positions nor times
-   * of `from` are used.
+   * The entity types whose topics were replaced by other logs after `from` was read. Offsets of two logs cannot be compared, so neither positions nor
+   * times of `from` are used.
    */
   readonly replaced: ReadonlySet<EntityType>
 }
 
 /**
- * Unless the result is `switched`, nothing has changed for readers, and the lock stays. `behind`: the next generation has not reached the visible position
- * of this partition.
+ * Unless the result is `switched`, nothing has changed for readers, and the lock stays. `behind`: the next generation has not reached the visible
+ * position of this partition.
  */
 export type SwitchResult =
   | { readonly kind: 'switched' }

@@ -4,8 +4,8 @@ import { type Branded, type EntityType, entityTypes, randomToken, type TeamList 
 import { type RedisConnection, script } from './redis.ts'
 
 /**
- * The AES-256 key (base64) that seals the cursors of a change feed, stored in the `_meta` of the list index. A rebuild copies the key to the new generation
- * unless deletions may be missing there. So a cursor that was sealed by another key is refused: its client may have missed deletions.
+ * The AES-256 key (base64) that seals the cursors of a change feed, stored in the `_meta` of the list index. A rebuild copies the key to the new
+ * generation unless deletions may be missing there. So a cursor that was sealed by another key is refused: its client may have missed deletions.
  */
 export type CursorKey = Branded<string, 'CursorKey'>
 
@@ -19,8 +19,8 @@ export type PublishedPartition = {
   readonly from: bigint
   readonly to: bigint
   /**
-   * Everything that was appended before this time (epoch ms) is below `to`. 0 if there is no such time, for example in a topic without log-append times:
-   * then the time that was published before is removed, and so is the watermark.
+   * Everything that was appended before this time (epoch ms) is below `to`. 0 if there is no such time, for example in a topic without log-append
+   * times: then the time that was published before is removed, and so is the watermark.
    */
   readonly timeMs: number
 }
@@ -42,8 +42,8 @@ export type PublishedRound = {
 }
 
 /**
- * If more lists changed, the round changes the versions of all lists of the generation instead: a script that replaced more tokens would block Redis for
- * too long.
+ * If more lists changed, the round changes the versions of all lists of the generation instead: a script that replaced more tokens would block Redis
+ * for too long.
  */
 export const maxListsPerRound = 5_000
 
@@ -96,7 +96,8 @@ end`
  *   new salt then gives every list another version, so that no client gets 304 for a changed list. The same happens when a round first reports that
  *   deletions may be missing.
  * - While a rebuild owns the lock of the switch, the serving generation publishes new versions of its lists, but no positions.
- * - The indices of an entity type are named once every partition of its topic has a position, so no request searches an index that is still being built.
+ * - The indices of an entity type are named once every partition of its topic has a position, so no request searches an index that is still being
+ *   built.
  */
 const publishScript = script(`${raiseLua}${noteWatermarkLua}
 local now = {ARGV[2], ARGV[3]}
