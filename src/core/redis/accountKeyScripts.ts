@@ -2,8 +2,8 @@ import { script } from './redis.ts'
 
 /*
  * A field of the hash `teamKeys` is `<position> <value>` of the key's newest record. The position is empty if it is unknown, and `-<epoch ms>` for a
- * change whose record no indexer has read yet. The value is JSON as `accountKeyValue` renders it. A reserved slot is `
- * {"revision":0,"reservedUntilMs":…}`. Scripts store values as they got them: Lua would lose digits of revisions if it encoded them again.
+ * change whose record no indexer has read yet. The value is JSON as `accountKeyValue` renders it. A reserved slot has an empty position and the value
+ * `{"revision":0,"reservedUntilMs":…}`. Scripts store values as they got them: Lua would lose digits of revisions if it encoded them again.
  *
  * Once an indexer has read the record of a deletion, the deletion moves to the hash `deletedKeys`, which grows for ever. So no script reads all of
  * `deletedKeys`.

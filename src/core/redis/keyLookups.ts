@@ -26,7 +26,7 @@ export type CountRequests = (key: string, requests: number) => Promise<RequestWi
 /**
  * The result of a look-up. `found`: a key has this digest; it may be revoked or expired (`isValid`). `window.requests` is 0 unless this request was
  * counted. `unknown`: no key has this digest, or the digest is contested (`accountKeyScripts.ts`): shared by several keys, or by records of a key in
- * two partitions. `incomplete`: Redis may lack account keys, so nothing is known about the digest.
+ * two partitions. `incomplete`: Redis may lack account keys, so the digest may belong to a missing key.
  */
 export type Lookup =
   | {

@@ -10,11 +10,11 @@ import {
 } from './visiblePositions.ts'
 
 /**
- * Makes requests read the next generation instead of the serving one. One step:
+ * Makes requests read the next generation instead of the serving one, in one step:
  *
  * 1. Raises the positions and times of the next generation to the positions and times that the rebuild has reached.
- * 2. Compares its positions with the positions of the serving generation, which no indexer raises while the rebuild owns the lock. If one is lower,
- *    returns `behind`: followers may have read further already.
+ * 2. Compares its positions with the positions of the serving generation, which no indexer raises while the rebuild owns the lock. If a position of the
+ *    next generation is lower, returns `behind`: followers may have read further already.
  * 3. Raises the times of the next generation to the times of the serving generation. Example: in the serving generation, everything that was appended
  *    before 12:00 is below offset 70. By step 2 the next generation shows everything below 70, too, so 12:00 is true of it as well.
  * 4. Makes the next generation serve, and deletes the lock.
