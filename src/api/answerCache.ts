@@ -8,9 +8,9 @@ export type Rendered = { readonly body: Buffer; readonly totalDocs?: number }
 /** An answer ready to send; `compression` is its `Content-Encoding`. */
 export type Answer = Rendered & { readonly compression: string | undefined }
 
-/** The largest share of one answer: a few large answers must not displace all others. */
+/** The largest part of the cache for one answer: a few large answers must not displace all others. */
 const maxPartOfCache = 1 / 16
-/** Estimated overhead, besides body and key. */
+/** The estimated overhead of an entry, besides body and key. */
 const entryBytes = 300
 
 type LookupResult = 'hit' | 'shared' | 'miss'
@@ -19,9 +19,9 @@ type LookupResult = 'hit' | 'shared' | 'miss'
 type PendingAnswer = { readonly answer: Promise<Answer>; isAbandoned(): boolean }
 
 /**
- * An LRU cache of rendered answers. A key names all that its answer depends on: team, version of the list, path, parameters and encoding.
- * So nothing is invalidated: after a change, the list has a new version, and requests use another key. `respond.ts` decides when a cached
- * answer is served.
+ * An LRU cache of rendered answers. A cache key stands for everything on which its answer depends: team, version of the list, path, parameters and
+ * encoding. So no answer is ever invalidated: after a change, the list has a new version, and requests use another cache key. `respond.ts` decides when
+ * a cached answer is served.
  */
 export class AnswerCache {
   readonly #cache: LRUCache<string, Answer> | undefined
@@ -50,21 +50,21 @@ export class AnswerCache {
     return cached
   }
 
-  /** Makes and caches an answer. Concurrent requests for a key share one call of `make`. Rejects with its error. */
+  /** Makes and caches an answer. Concurrent requests for a cache key share one call of `make`. Rejects with the error of `make`. */
   async make(key: string, make: () => Promise<Answer>, isAbandoned: () => boolean): Promise<Answer> {
     if (this.#cache === undefined) return await this.#count('miss', make())
     for (let pending = this.#pending.get(key); pending !== undefined; pending = this.#pending.get(key)) {
       try {
         return await this.#count('shared', pending.answer)
       } catch (error) {
-        // Not the abort of a query whose client disconnected: this client tries again.
+        // If the client for which the answer was made has disconnected, the error may be the abort of its query: this client tries again.
         if (!pending.isAbandoned()) throw error
       }
     }
     const answer = make().finally(() => this.#pending.delete(key))
     this.#pending.set(key, { answer, isAbandoned })
     const made = await this.#count('miss', answer)
-    // Copied, because a slice would keep its whole large buffer in memory.
+    // Copied, because a slice refers to a larger buffer, which would stay in memory as a whole.
     this.#cache.set(key, { ...made, body: Buffer.from(new Uint8Array(made.body).buffer) })
     return made
   }

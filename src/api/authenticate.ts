@@ -12,7 +12,8 @@ import { granted, whenClosed } from './requestsInFlight.ts'
 type RequestHeaders = Pick<ApiContext, 'req' | 'get'>
 
 /**
- * Concurrent authenticated requests, in total and of one team. Each may keep an unread answer in memory; about half may wait for a change.
+ * The most concurrent authenticated requests, in total and of one team. They are bounded because each may have an unread answer in memory. About half
+ * of them may wait for a change (`waiting.ts`).
  */
 const maxAuthenticated = { maxRunning: 2_048, maxRunningPerTenant: 512 }
 
@@ -22,7 +23,7 @@ export function authenticate(lookUp: LookUp, requestsPerMinute: number, nowMs: (
   return async (ctx, next) => {
     const { holder, freshness, window } = await lookUpValid(lookUp, ctx, nowMs(), true)
     ctx.state.holder = holder
-    // Before the permit, so that a refusal for lack of capacity has these headers, too.
+    // Before `acquireNow`, so that a refusal for lack of capacity has the headers of the rate limit, too.
     enforceRateLimit(ctx, requestsPerMinute, window)
     whenClosed(ctx.res, granted(queue.acquireNow(holder.teamId), 'requests'))
     Object.assign(ctx.state, { freshness })
@@ -51,7 +52,10 @@ export const createRecheck =
     ctx.state.freshness = freshness
   }
 
-/** Looks up a request's key. Throws `unauthorized`, or `AccountKeysIncomplete` or `RedisUnavailable` while the key cannot be looked up. */
+/**
+ * Looks up a request's key, and counts the request if `isCounted`. Throws `unauthorized`, or `AccountKeysIncomplete` or `RedisUnavailable` while keys
+ * cannot be looked up.
+ */
 async function lookUpValid(lookUp: LookUp, ctx: RequestHeaders, nowMs: number, isCounted: boolean) {
   const lookup = await fromRedis(lookUp(keyDigestOf(ctx), isCounted ? nowMs : undefined))
   if (lookup.kind === 'incomplete') throw new AccountKeysIncomplete()
@@ -59,7 +63,7 @@ async function lookUpValid(lookUp: LookUp, ctx: RequestHeaders, nowMs: number, i
   return { holder: lookup.holder, freshness: lookup.freshness, window: lookup.window }
 }
 
-/** The digest of a request's account key. Throws `unauthorized` if it has none. */
+/** The digest of a request's account key. Throws `unauthorized` if the request has no account key, `bad_request` if it has two. */
 function keyDigestOf(ctx: RequestHeaders): Digest {
   if ((ctx.req.headersDistinct['authorization'] ?? []).length > 1)
     throw apiError('bad_request', 'Authorization must be sent only once')
@@ -74,7 +78,7 @@ export const unauthorized = (isTokenSent: boolean): ApiError =>
     rejection: 'unauthorized',
   })
 
-/** Whether a key is valid, and still of the holder for whom its request was accepted. */
+/** Whether the key that was found now is valid, and is the key with which the request was accepted. */
 const isStillAccepted = ({ teamId, keyId }: KeyHolder, current: KeyHolder | null, nowMs: number): boolean =>
   current !== null && isValid(current, nowMs) && current.teamId === teamId && current.keyId === keyId
 
@@ -83,9 +87,9 @@ const watchTickMs = 400
 type WatchedRequest = { readonly digest: Digest; readonly holder: KeyHolder; onRefused(): void }
 
 /**
- * Looks up the keys of long requests (exports, waits) periodically, all in one round trip to Redis: a revoked or expired key ends its
- * requests within a second. While Redis cannot answer, keys stay accepted. `readHolders` returns holders in the order of its digests, or
- * undefined while the account-key store is incomplete.
+ * Looks up the keys of long requests (exports, large pages, waits) periodically, all in one round trip to Redis, so that a revoked or expired key ends
+ * its requests within a second. While Redis cannot answer, keys stay accepted. `readHolders` returns holders in the order of its digests, or undefined
+ * while the account-key store is incomplete.
  */
 export function watchKeys(
   readHolders: (digests: readonly Digest[]) => Promise<readonly (KeyHolder | null)[] | undefined>,

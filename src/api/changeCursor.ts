@@ -12,12 +12,12 @@ import type { CursorKey } from '../core/redis/visiblePositions.ts'
  *
  *   `TM` (2 bytes) | format (1) | entity type (1) | id of the key (4) | initialisation vector (12) | ciphertext of AES-256-GCM | tag (16)
  *
- * Encrypted, because offsets reveal how much all teams of the platform send. Format, type and key id are readable, to distinguish a cursor of
- * a later release, of the other list or of an unknown generation from a damaged one.
+ * A cursor is encrypted, because its offsets reveal how much all teams of the platform send. Format, type and key id are readable, so that a cursor of
+ * a later release, of the other list or of an unknown generation is not mistaken for a damaged cursor.
  */
 const magic = Buffer.from('TM')
 const format = 1
-/** Formats up to this one are left to later releases. */
+/** Later releases may use formats up to this number; this release reports a cursor of such a format as `newer`. */
 const lastFormat = 15
 const typeCodes: Readonly<Record<EntityType, number>> = { forms: 0, submissions: 1 }
 const keyIdBytes = 4
@@ -35,26 +35,26 @@ const versionBytes = 12
 export const hashVersion = (version: ListVersion): VersionHash =>
   hash('sha256', version, 'buffer').subarray(0, versionBytes).toString('base64url') as VersionHash
 
-/** By partition, everything below this offset. A partition that was added to the topic later is missing, which means 0. */
+/** For each partition an offset, which stands for all records below it. A partition that was added to the topic later has no element, which means 0. */
 export type Offsets = readonly number[]
 
 export type ChangeCursor = {
-  /** The version of the list that was read with the target of the last walk. */
+  /** The version of the list that was read together with the target of the last walk. */
   readonly version: VersionHash
-  /** The client has every change below these offsets. */
+  /** The client has every change of a record below these offsets. */
   readonly since: Offsets
   readonly walk: Walk | undefined
 }
 
-/** An unfinished walk. */
+/** A walk whose last page was not answered yet. */
 export type Walk = {
-  /** The walk reads from `since` to below these offsets; none is lower than its `since`. */
+  /** The walk reads from `since` to below these offsets. No offset is lower than in `since`. */
   readonly target: Offsets
   /** Changes below this position were answered. */
   readonly next: LogPosition
-  /** Of the rows that share position `next`, those up to this `position` of the list were answered, too. */
+  /** If several rows share the log position `next`: the rows up to this list `position` were answered, too. */
   readonly after: string | undefined
-  /** Whether the walk began without a cursor: then it has no deletions. */
+  /** Whether the walk began without a cursor, so that it names no deletions. */
   readonly isFirst: boolean
 }
 
@@ -100,7 +100,7 @@ export const cursorNow = (visible: VisibleList, scope: CursorScope): string =>
 
 export const offsetsOf = ({ partitions }: VisibleList): Offsets => partitions.map(({ position }) => position)
 
-/** An encrypted cursor; `newer`: of a later release; `invalid`: no cursor, or of the other list. */
+/** `sealed`: a cursor that may be decrypted. `newer`: a cursor of a later release. `invalid`: no cursor, or a cursor of the other list. */
 export type ParsedCursor =
   | { readonly kind: 'sealed'; readonly keyId: CursorKeyId; readonly bytes: Buffer }
   | { readonly kind: 'newer' }
@@ -120,7 +120,7 @@ export function parseCursor(text: string, type: EntityType): ParsedCursor {
   return { kind: 'sealed', keyId, bytes }
 }
 
-/** Decrypts a cursor; undefined if it was not issued with this key for this scope, or was altered. */
+/** Decrypts a cursor; undefined if it was altered, or was issued with another key or for another scope. */
 export function openCursor({ bytes }: SealedCursor, key: CursorKey, scope: CursorScope): ChangeCursor | undefined {
   const head = bytes.subarray(0, headBytes)
   const iv = bytes.subarray(headBytes, headBytes + ivBytes)
@@ -139,7 +139,7 @@ const boundTo = (head: Buffer, { type, teamId, view, fields }: CursorScope): Buf
 
 const walkCodes = { none: 0, later: 1, first: 2 } as const
 
-/** The version, then variable-length integers: `since`, the kind of walk, and of a walk `target`, `next` and `after`. */
+/** The version, then variable-length integers: `since`, the kind of walk, and for an open walk `target`, `next` and `after`. */
 function contentOf({ version, since, walk }: ChangeCursor): Buffer {
   const numbers: number[] = [since.length, ...since]
   if (walk === undefined) numbers.push(walkCodes.none)

@@ -67,7 +67,7 @@ type ChangesRequest = {
   readonly pick: PickRow
 }
 
-/** One answer. `cursor`: where the next answer begins. `hasMore`: the walk goes on. */
+/** One answer. `cursor`: where the next answer begins. `hasMore`: the walk has more pages. */
 type Page = { readonly items: readonly Buffer[]; readonly cursor: string; readonly hasMore: boolean }
 
 /** The route of a list's change feed. */
@@ -76,7 +76,7 @@ export function changesRoute(type: EntityType) {
   const respondWithChanges: Route = async (ctx, deps) => {
     const { cursor, limit, view, fields } = deps.readParameters(ctx, schema) as ChangesParameters
     const selected = selectedFields(fields, [...membersOfRows, ...lists[type][view]])
-    // Always with the id, under which clients store the row.
+    // The id is always included, because clients store rows by their ids.
     const picked = selected?.some((member) => member === 'id') ? selected : selected && ['id', ...selected]
     const scope = { type, teamId: ctx.state.holder.teamId, view, fields: selected }
     const request = { ctx, deps, scope, limit, pick: pickFields(picked) }
@@ -90,7 +90,7 @@ async function pageOf(request: ChangesRequest, cursor: string | undefined): Prom
   return cursor === fromNowOn ? await beginNow(request) : await continueOrWait(request, cursor)
 }
 
-/** The next page; with `Prefer: wait`, once it has a row, or the time is over. */
+/** The next page. With `Prefer: wait`, resolves once the page has a row, or the time is over. */
 async function continueOrWait(request: ChangesRequest, cursor: string): Promise<Page> {
   const { ctx, deps, scope } = request
   let page: Page | undefined
@@ -143,8 +143,8 @@ async function beginNow(request: ChangesRequest): Promise<Page> {
 const start = 0 as LogPosition
 
 /**
- * Answers a cursor: with the next page of its open walk, or the first page of a new walk. There is nothing new if the list still has the
- * version with which the last walk began; that needs neither Elasticsearch nor another read of Redis.
+ * Answers a cursor: with the next page of its open walk, or the first page of a new walk. If no walk is open, and the list still has the version that
+ * was read with the target of the last walk, there is nothing new: this is answered without Elasticsearch and without another read of Redis.
  */
 async function continueFrom(request: ChangesRequest, sent: string): Promise<Page> {
   const { ctx, deps, scope } = request
@@ -187,7 +187,7 @@ type Begun = Pick<ChangeCursor, 'version' | 'since'>
 function walkFrom({ version, since, walk: open }: ChangeCursor, visible: VisibleList): [Begun, Walk] {
   const offsets = offsetsOf(visible)
   if (open === undefined) {
-    // Redis may have been restored from an earlier state: the client must not go back.
+    // Redis may have been restored from an earlier state, with lower positions: the client must not go back to them.
     const target = longest(offsets, since).map((_, partition) =>
       Math.max(offsets[partition] ?? 0, since[partition] ?? 0),
     )
@@ -196,8 +196,8 @@ function walkFrom({ version, since, walk: open }: ChangeCursor, visible: Visible
       { target, next: start, after: undefined, isFirst: false },
     ]
   }
-  // Redis was restored from an earlier state. Rows below the target may not be searchable: the walk would end without them, and the next
-  // one begin after them.
+  // If so, Redis was restored from an earlier state, and rows below the target may not be searchable: the walk would end without them, and the next
+  // walk would begin after them.
   if (open.target.some((offset, partition) => (offsets[partition] ?? 0) < offset))
     throw noPositions('visible positions are below the target of a walk')
   return [{ version, since }, open]
@@ -216,7 +216,7 @@ async function walk(
   const { version, indices, cursorKey } = visible
   const list = { ...deps.indexReader, type, teamId, version, indices }
   const ranges = rangesFrom(isFirst ? rangesOfFirst(target, offsetsOf(visible)) : rangesOf(begun.since, target), next)
-  // The first page from a cursor mostly finds few changes in each partition.
+  // The first page after a cursor mostly has few changes in each partition, so all ranges are searched at once.
   const isLong = isFirst || next > start
   const search = { list, ranges, after, isLong, hasDeletions: !isFirst, limit, view, pick }
   const changes: ChangesPage =
@@ -229,7 +229,7 @@ async function walk(
   return { items, cursor: sealCursor(cursor, cursorKey, scope), hasMore: place !== undefined }
 }
 
-/** The positions of a walk that began at a cursor. */
+/** The log positions that a walk from a cursor reads. */
 const rangesOf = (since: Offsets, target: Offsets): readonly PositionRange[] =>
   target.map((offset, partition) => ({
     from: positionAt(partition, since[partition] ?? 0),
@@ -237,23 +237,24 @@ const rangesOf = (since: Offsets, target: Offsets): readonly PositionRange[] =>
   }))
 
 /**
- * The positions of a walk from the beginning: those below its target, and those that are not visible yet. Example: `a@1` has offset 3, and
- * everything below offset 10 is visible. Elasticsearch fails at the record at offset 10, and has `a@2` of offset 11 already. A walk to
- * offset 10 would leave out `a`, which lists have shown since offset 3. So the client gets `a@2` now, and again once offset 11 is visible.
+ * The log positions that a walk from the beginning reads: all below its target, and all that are not visible yet. Example: offset 3 has revision 1 of
+ * entity `a`, and offset 11 has revision 2. The visible position is 10, because the record at offset 10 is still retried, but Elasticsearch has already
+ * replaced revision 1 by revision 2. A walk that read nothing but the positions below 10 would leave out `a`, which every list has shown since offset 3.
+ * So the client gets revision 2 now, and once more when offset 11 has become visible.
  *
- * Positions between the target and the visible ones belong to the next walk. Position 0 is read even while partition 0 is empty: entities
- * that a rebuild carried over from a replaced log share it.
+ * Positions between the target and the visible position (which has grown since the walk began) belong to the next walk. Position 0 is read even while
+ * partition 0 is empty: entities that a rebuild has carried over from a replaced log share it.
  */
 const rangesOfFirst = (target: Offsets, visible: Offsets): readonly PositionRange[] =>
   longest(target, visible).flatMap((_, partition) => {
     const below = Math.max(target[partition] ?? 0, partition === 0 ? 1 : 0)
     const from = positionAt(partition, 0)
     const end = endOfPositions(partition)
-    const notVisible = visible[partition] ?? 0
-    if (notVisible <= below) return [{ from, below: end }]
+    const visibleBelow = visible[partition] ?? 0
+    if (visibleBelow <= below) return [{ from, below: end }]
     return [
       { from, below: positionAt(partition, below) },
-      { from: positionAt(partition, notVisible), below: end },
+      { from: positionAt(partition, visibleBelow), below: end },
     ]
   })
 

@@ -13,7 +13,7 @@ import type { VisibleLists } from './visibleLists.ts'
 export type ApiState = {
   requestId: string
   holder?: KeyHolder
-  /** How long the request has been held (`Prefer: wait`); undefined if it does not wait. */
+  /** How long the request has been held (`Prefer: wait`), in ms; undefined if it does not wait. */
   waitedMs?: () => number
   /** When the first part of a streamed answer was ready (`performance.now`). */
   firstPartMs?: number
@@ -24,11 +24,11 @@ export type RouteState = ApiState & {
   holder: KeyHolder
   freshness: Freshness
   runQuery: RunQuery
-  /** Like `runQuery`, for streamed answers: waits longer for the team's turn. */
+  /** Like `runQuery`, for streamed answers: with a longer wait for the team's turn, and a later deadline. */
   runPart: RunQuery
   /**
-   * Reserves memory for a whole answer of `bytes` in the team's turn; a later call reserves the difference. The closed response releases
-   * it, or the returned function.
+   * Reserves memory for a whole answer of `bytes` in the team's turn. A later call with more bytes reserves the difference. The memory is released when
+   * the response is closed, or by the returned function.
    */
   holdAnswer: (bytes: number) => Promise<() => void>
 }
@@ -38,12 +38,12 @@ export type ApiMiddleware = RouterMiddleware<ApiState, object>
 export type RouteContext = RouterContext<RouteState, object>
 export type RouteMiddleware = RouterMiddleware<RouteState, object>
 
-/** Reads and validates parameters. Throws `bad_request`. Unknown ones are ignored, counted, and named in `Ignored-Parameters`. */
+/** Reads and validates parameters. Throws `bad_request`. Unknown parameters are ignored, counted, and named in `Ignored-Parameters`. */
 export type ParameterReader = <Schema extends z.ZodObject>(ctx: RouteContext, schema: Schema) => z.output<Schema>
 
 export type ExportParts = AsyncGenerator<Buffer, void, undefined>
 
-/** Starts a streamed answer. Resolves once its first part is ready: a failure before that still gets an error status. */
+/** Starts a streamed answer. Resolves once its first part is ready, so that a failure before that still gets an error status. */
 export type StartStream = (
   what: 'exports' | 'large pages',
   ctx: RouteContext,

@@ -4,8 +4,8 @@ import { type Served, servedPair } from '../core/json/scanner.ts'
 import { fieldsWithCode } from './pages/assets/fieldsWithCode.js'
 
 /*
- * CSV (RFC 4180) made from JSON text. Text is quoted, numbers and booleans are not, and null is an empty cell: so a reader can distinguish
- * the text "1" from the number 1, and an empty text from null.
+ * CSV (RFC 4180) made from JSON text. Text is quoted, numbers and booleans are not, and null is an empty cell, so that a reader can distinguish the
+ * text "1" from the number 1, and an empty text from null.
  */
 
 const lineEnd = '\r\n'
@@ -19,8 +19,8 @@ export interface CsvTable {
 type Columns = { readonly names: readonly string[]; cells(raw: string | undefined): readonly string[] }
 
 /**
- * A table with a column for each served member, named by its dotted path. With `codes`, each of these answers in `data` has a column;
- * all others share a last column, as JSON.
+ * A table with a column for each served member, named by its dotted path. With `codes`, the answers in `data` have a column for each of these codes,
+ * and one more column for all other answers, as JSON.
  */
 export function csvTable(served: Served, codes?: readonly string[]): CsvTable {
   const { names, cells } = columnsOfMembers('', served, codes)
@@ -60,10 +60,10 @@ function answerColumns(codes: readonly string[]): Columns {
   }
 }
 
-/** The column of all answers without a column of their own. A field with this code gets none. */
+/** The column of all answers without a column of their own. A form field with this code has no column of its own. */
 export const otherAnswers = 'other'
 
-/** Bounds the cost of a row. */
+/** The most columns of answers, which bounds the cost of a row. */
 const maxCodes = 1_000
 
 export function answerCodes(form: Buffer): string[] {
@@ -81,10 +81,10 @@ export function cellOf(raw: string | undefined): string {
   return first === '{' || first === '[' ? jsonCell(raw) : raw
 }
 
-/** Text as a cell. A single quote precedes whatever a spreadsheet would run, as OWASP advises. */
+/** Text as a cell. A single quote is inserted before text that a spreadsheet would run as a formula, as OWASP advises. */
 const textCell = (text: string): string => quoted(text.replace(runnable, "'"))
 
-/** An object or array as a cell: JSON of the same value. What a spreadsheet would run becomes a JSON escape. */
+/** An object or array as a cell: JSON of the same value. The first character of text that a spreadsheet would run becomes a JSON escape. */
 const jsonCell = (raw: string): string =>
   quoted(raw.replace(runnableInJson, (_found, before: string, start: string) => `${before}${escapeOf(start)}`))
 
@@ -92,7 +92,10 @@ const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`
 
 /** The first characters of a formula, also in full width, which spreadsheets in East Asian languages accept. */
 const formulaStart = '[=+\\-@＝＋－＠]'
-/** What a spreadsheet may skip before a formula. With the quote: `'=1` gets a second one, so that the first can always be removed. */
+/**
+ * Characters that a spreadsheet may skip before a formula. The single quote is included: `'=1` gets a second quote, so that a reader can always remove
+ * the first.
+ */
 const skipped = "[ '\\0\\v\\f\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]*"
 
 /**

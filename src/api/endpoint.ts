@@ -14,7 +14,7 @@ export interface Endpoint<AnswerName extends string> {
   readonly summary: string
   readonly description: string
   readonly answer: AnswerName
-  /** What a line of an export is. */
+  /** The name of what a line of an export contains, such as `form`; undefined for an endpoint without exports. */
   readonly line?: string
   /** A change feed has cursors and no ETag. */
   readonly isFeed?: true

@@ -29,7 +29,7 @@ import { hasLarge, weighDetail } from './search/largeRows.ts'
 import type { RunQuery } from './search/searchClient.ts'
 import { maxPageBytes, pageLinks, renderPage, renderPageParts, searchPage } from './search/searchPage.ts'
 
-/** Each list's path below the URL of the API, and the members of its items: as listed (also the columns of CSV), and whole. */
+/** For each list: its path below the URL of the API; the members of its items in the list, which are also the columns of CSV; and of whole items. */
 export const lists = {
   forms: { path: 'forms', summary: servedFormSummary, full: servedForm },
   submissions: { path: 'records', summary: servedSubmissionSummary, full: servedSubmission },
@@ -37,14 +37,14 @@ export const lists = {
 
 type Parameters = ListParameters & { readonly formId?: string | undefined }
 
-/** A request for a list. The answer has the rows of the first filter that finds any. */
+/** A request for a list. The answer has the rows of the first filter that finds a row. */
 type ListRequest = {
   readonly ctx: RouteContext
   readonly deps: RouteDeps
   readonly type: EntityType
   readonly filters: Filters
   readonly parameters: Parameters
-  /** Undefined for all. */
+  /** The selected members; undefined for all members. */
   readonly fields: Served | undefined
 }
 
@@ -75,7 +75,7 @@ export function detailRoute<Schema extends z.ZodObject>(
   return { parameters: schema, respond: respondWithDetail }
 }
 
-/** The route of a list: one page of it as JSON, or all of it as NDJSON or CSV. */
+/** The route of a list: a page as JSON, or an export of the whole list as NDJSON or CSV. */
 export function listRoute<Selection extends Parameters>(
   type: EntityType,
   own: z.ZodObject & z.ZodType<Selection>,
@@ -99,7 +99,7 @@ export function listRoute<Selection extends Parameters>(
     const fields = selectedFields(parameters.fields, lists[type][parameters.view])
     const filters = filtersOf(ctx.state.holder.teamId, parameters, deps.indexReader.hasAnswers)
     const request = { ctx, deps, type, parameters, fields, filters }
-    // The columns of one form's submissions are its fields: the ETag depends on the forms, too.
+    // For the submissions of one form, CSV has a column for each field of the form, so the ETag depends on the forms, too.
     const otherTypes = format === csv && parameters.formId !== undefined ? (['forms'] as const) : []
     const validators = validatorsOf(ctx, type, { ...parameters, as: format }, ...otherTypes)
     const making = format === undefined ? makePage(request, validators) : makeExport(request, format)
@@ -109,8 +109,8 @@ export function listRoute<Selection extends Parameters>(
 }
 
 /**
- * The weight in `queryQueue.ts` of a page of a list with large rows: a team reads two at a time. Such a page takes several searches; among
- * thousands of long titles, each costs Elasticsearch as much as many small pages.
+ * The weight in `queryQueue.ts` of a page of a list with large rows, so that a team reads two of them at a time. Such a page takes several searches;
+ * among thousands of long titles, each search costs Elasticsearch as much as many small pages.
  */
 const largeListBytes = 8 * 1024 * 1024
 
@@ -165,20 +165,20 @@ function makeExport(request: ListRequest, format: ExportFormat): Making {
 }
 
 /**
- * Sets `Changes-Cursor`, at which the change feed goes on after this export, and returns the indices of the cursor's positions, which the
- * export must search. Otherwise: the cursor is read, a rebuild switches, and the export searches the new indices. A row below the cursor
- * that they still lack would never reach the client.
+ * Sets `Changes-Cursor`, with which a client continues in the change feed after this export. Returns the indices of which the cursor's positions are
+ * true: the export must search them. Otherwise this could happen: the positions are read, a rebuild switches, and the export searches the new indices,
+ * which lack a row below the positions. The client would get this row neither in the export nor in the change feed.
  */
 async function nameChangesCursor({ ctx, deps, type, parameters, fields }: ListRequest) {
   const { teamId } = ctx.state.holder
   const { freshness, visible } = await deps.visibleLists.read(type, teamId)
-  // With too many partitions for a cursor, a list has no change feed, but can be exported.
+  // If the topic has too many partitions for a cursor, the list has no change feed, but can still be exported.
   const cursor = visible && attempt(() => cursorNow(visible, { type, teamId, view: parameters.view, fields }))
   if (cursor !== undefined) ctx.set('Changes-Cursor', cursor)
   return freshness.indices[type]
 }
 
-/** Refuses parameters that do not apply to a format, except with their default values, which some clients always send. */
+/** Refuses parameters that do not apply to a format, unless they have their default values, which some clients always send. */
 function expectDefaults(schemas: Readonly<Record<string, z.ZodType>>, message: string) {
   const defaults = Object.entries(schemas).map(([name, schema]) => [name, schema.parse(undefined)] as const)
   return (parameters: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {

@@ -10,7 +10,7 @@ import { ElasticsearchUnavailable } from './search/searchClient.ts'
 /** The methods of every route: all are read-only. */
 export const allowedMethods = 'GET, HEAD, OPTIONS'
 
-/** Status and message of each error; an example where the message depends on the request. */
+/** Status and message of each error. If the message depends on the request, this is an example. */
 export const errorAnswers = {
   bad_request: [400, 'limit must be an integer from 1 to 100, not "500"'],
   unauthorized: [401, 'a valid account API key is required: Authorization: Bearer <API_KEY>'],
@@ -34,7 +34,7 @@ export const privateHeaders = {
   Vary: 'Authorization, Accept, Accept-Encoding',
 }
 
-/** What an answer may need that can be unavailable. */
+/** The things an answer may need and that can be unavailable; labels of a metric. */
 const dependencies = ['elasticsearch', 'redis', 'account_keys', 'positions', 'capacity'] as const
 
 /** Why a request was refused, or could not be answered now. */
@@ -67,7 +67,10 @@ function toApiError(thrown: unknown): ApiError {
   return apiError('internal_error', undefined, { cause: thrown })
 }
 
-/** Sets `privateHeaders`, and answers errors of later middleware as JSON. `onRejected` counts those with a rejection reason. */
+/**
+ * Sets `privateHeaders`, and answers errors of later middleware as JSON. Calls `onRejected` for an error with a rejection reason, unless the client has
+ * disconnected.
+ */
 export const errors =
   (log: Logger, onRejected: (reason: RejectionReason) => void): ApiMiddleware =>
   async (ctx, next) => {
@@ -76,7 +79,7 @@ export const errors =
       await next()
     } catch (thrown) {
       const error = toApiError(thrown)
-      // Not after a disconnection, of which the error may be a consequence.
+      // After a disconnection, the error may be only its consequence.
       if (ctx.writable) {
         logCause(log, ctx.state.requestId, error)
         if (error.rejection !== undefined) onRejected(error.rejection)

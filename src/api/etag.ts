@@ -7,21 +7,21 @@ import type { RouteContext } from './context.ts'
 
 type Parameters = Readonly<Record<string, unknown>>
 
-/** How fresh an answer is. Read before the query, so the answer may have later changes, but lacks none before. */
+/** How fresh an answer is. Validators are read before the query, so the answer has every change that they promise, and may have later changes. */
 export interface Validators {
-  /** Null while unknown. */
+  /** The version of the list; null while it is unknown. */
   readonly version: ListVersion | null
-  /** Undefined while a version that it depends on is unknown. */
+  /** Undefined while the version of a list on which it depends is unknown. */
   readonly etag: string | undefined
-  /** Null while none can be promised. */
+  /** Null while no time can be promised. */
   readonly watermark: string | null
-  /** The indices for which version and watermark are true; undefined: those of the read aliases. */
+  /** The indices of which version and watermark are true; undefined: the answer is read by the read aliases. */
   readonly indices: ListIndices | undefined
 }
 
 /**
- * The validators of an answer from the list of `type`. `parameters`: all that selects it, apart from team and path. `otherTypes`: lists on
- * which the ETag depends, too.
+ * The validators of an answer from the list of `type`. `parameters`: everything that selects the answer, apart from team and path. `otherTypes`:
+ * further lists on which the ETag depends.
  */
 export function validatorsOf(
   ctx: RouteContext,
@@ -36,7 +36,7 @@ export function validatorsOf(
   return { version, etag, watermark, indices: indices[type] }
 }
 
-/** Increase it when a release renders the same data differently. */
+/** Increase this number when a release renders the same data differently, so that clients do not get 304 for the former rendering. */
 const renderingVersion = 1
 const etagCharacters = 22 // 132 bits
 
@@ -56,5 +56,5 @@ function etagOf(
 export const holdsVersion = (ctx: RouteContext, etag: string | undefined): boolean =>
   etag !== undefined && namesEtag(ctx.get('If-None-Match'), etag)
 
-/** Whether `If-None-Match` is `*`, which matches any existing answer. An entity must be read to know whether it exists. */
+/** Whether `If-None-Match` is `*`, which matches any existing answer. Whether an entity exists is known only once it is read. */
 export const matchesAny = (ctx: RouteContext): boolean => ctx.get('If-None-Match').trim() === '*'

@@ -23,9 +23,9 @@ export function exportFormat(ctx: RouteContext): ExportFormat | undefined {
   return accepted === ndjson || accepted === csv ? accepted : undefined
 }
 
-/** Concurrent exports of one process, in total and of one team. */
+/** The most concurrent exports of one process, in total and of one team. A further export is refused at once. */
 const maxExports = { maxRunning: 32, maxRunningPerTenant: 4 }
-/** Concurrent large pages; more of them wait. */
+/** The most concurrent large pages (`LargePage`). A further page waits. */
 const maxPages = { maxRunning: 16, maxRunningPerTenant: 2, maxWaiting: 1_000, maxWaitMs: 5_000 }
 
 export const streamQueues = () => ({ exports: new FairQueue(maxExports), 'large pages': new FairQueue(maxPages) })
@@ -62,15 +62,15 @@ export function createStreams(watchKey: WatchKey, queues = streamQueues()): Star
       ctx.app.emit('error', error, ctx)
       cutOff(ctx.res)
     }
-    // The response first: a destroyed stream ends only after the part that it is reading.
+    // The response is cut off first, because a destroyed stream ends only after the part that it is reading.
     signal.addEventListener('abort', () => {
       breakOff(new Error('its key is no longer accepted'))
       stream.destroy()
     })
     stream.once('error', breakOff)
-    // Otherwise nginx would delay parts until its buffers are full.
+    // Without this header, nginx would delay parts until its buffers are full.
     ctx.set('X-Accel-Buffering', 'no')
-    // Node would never read the body of an answer to HEAD.
+    // Node never reads the body of an answer to HEAD, so the stream would never end by itself.
     if (ctx.method === 'HEAD') stream.destroy()
     return stream
   }
@@ -84,7 +84,7 @@ export async function* ndjsonLines(rows: AsyncIterable<readonly Buffer[]>): Expo
 
 export const csvContentType = 'text/csv; charset=utf-8; header=present'
 
-/** The CSV table of a list; with `formId`, the answer codes of that form have columns, if the team has the form. */
+/** The CSV table of a list. With `formId`, each answer code of this form has a column, if the team has the form. */
 export async function readCsvTable(
   forms: ListAt,
   served: Served,
@@ -97,7 +97,7 @@ export async function readCsvTable(
   return csvTable(served, form === undefined ? [] : answerCodes(form))
 }
 
-/** Rows as lines of CSV. The header comes with the first rows: a failure before them still gets an error status. */
+/** Rows as lines of CSV. The header is sent with the first rows, so that a failure before them still gets an error status. */
 export async function* csvLines(readTable: () => Promise<CsvTable>, rows: AsyncIterable<readonly Buffer[]>) {
   const table = await readTable()
   let before = table.header

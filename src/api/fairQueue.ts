@@ -1,7 +1,7 @@
-/** Gives a permit back; a second call has no effect. */
+/** Releases a permit; a second call has no effect. */
 export type Release = () => void
 
-/** Without a permit: other tenants use the capacity (`full`), the tenant its own share, or the caller aborted. */
+/** The other kinds give no permit: `full`: other tenants use the capacity; `own-share`: the tenant uses its own share; `aborted`: by the caller. */
 export type Permit =
   | { readonly kind: 'granted'; readonly release: Release }
   | { readonly kind: 'full' }
@@ -9,7 +9,7 @@ export type Permit =
   | { readonly kind: 'aborted' }
 
 type Bounds = {
-  /** The total weight of all permits, and of one tenant's permits. */
+  /** The most weight of all permits together, and of one tenant's permits. */
   readonly maxRunning: number
   readonly maxRunningPerTenant: number
   readonly maxWaiting?: number
@@ -18,16 +18,16 @@ type Bounds = {
 
 type Waiter = { readonly weight: number; admit(): void }
 type Tenant = { running: number; readonly waiting: Set<Waiter> }
-/** The next waiter, for which there is too little room. `overtaking`: the running weight that was admitted before it since then. */
+/** The waiter whose turn it is, but for which there is too little room. `overtaking`: the running weight that was admitted since it became the next. */
 type Next = { readonly waiter: Waiter; readonly tenant: Tenant; overtaking: number }
 
 /**
- * A weighted semaphore with a bounded queue that serves tenants round robin, so that a busy tenant delays only itself. A permit heavier
+ * A weighted semaphore with a bounded queue that serves tenants round robin, so that a busy tenant delays only itself. A permit that would weigh more
  * than its tenant's share weighs the whole share.
  *
- * Room that becomes free is reserved for the next waiter. Others are admitted before it only into room that it will not need: with room for
- * 10, of which 6 run, and a query of 8 next, 2 more may run. So light queries cannot overtake a heavy one for ever, and it does not block
- * them meanwhile.
+ * Room that becomes free is reserved for the next waiter. Other waiters are admitted before it only into room that it will not need. Example: there is
+ * room for 10, permits of weight 6 run, and the next waiter wants 8. Then 2 more may be admitted, because 8 and 2 fit together. So light waiters cannot
+ * overtake a heavy waiter for ever, and it does not block them meanwhile.
  */
 export class FairQueue {
   readonly #bounds: Bounds
@@ -47,7 +47,7 @@ export class FairQueue {
     return this.#tenants.size
   }
 
-  /** The part of the capacity that permits use. */
+  /** The part (0 to 1) of the capacity that permits use. */
   get taken(): number {
     return this.#running / this.#bounds.maxRunning
   }
@@ -63,14 +63,14 @@ export class FairQueue {
     return await this.#wait(name, tenant, weight, maxWaitMs, signal)
   }
 
-  /** A permit of weight 1 without waiting, or the reason for none. */
+  /** A permit of weight 1, or the reason why there is no permit at the moment. */
   acquireNow(name: string): Permit {
     const tenant = this.#tenantOf(name)
     if (tenant.waiting.size > 0 || tenant.running + 1 > this.#bounds.maxRunningPerTenant) return { kind: 'own-share' }
     return this.#hasRoomFor(1) ? this.#take(name, tenant, 1) : { kind: 'full' }
   }
 
-  /** Changes `share`. While nothing runs, one permit is granted whatever it weighs. */
+  /** Changes `share`. However small it is, one permit is granted while nothing runs. */
   open(share: number): void {
     if (share === this.share) return
     this.share = share
@@ -83,7 +83,7 @@ export class FairQueue {
   #isWithinShare = (tenant: Tenant, weight: number): boolean =>
     this.#fits(tenant.running, weight, this.#bounds.maxRunningPerTenant)
 
-  /** Whether there is room beside the next waiter, too. */
+  /** Whether there is room for a weight, and the next waiter will fit beside it. */
   #hasRoomFor = (weight: number): boolean =>
     this.#fits(this.#running, weight, this.#bounds.maxRunning) &&
     (this.#next === undefined ||
@@ -108,7 +108,7 @@ export class FairQueue {
     }
     const onAbort = (): void => giveUp('aborted')
     const waitsForOthers = (): boolean => {
-      // Behind another waiter of its tenant, it waits for its own tenant.
+      // A waiter behind another waiter of its tenant waits for its own tenant.
       const isFirst = tenant.waiting.values().next().value === waiter
       const fitsOthers = this.#fits(this.#running - tenant.running, weight, this.#bounds.maxRunning)
       return !fitsOthers || (isFirst && this.#isWithinShare(tenant, weight))
@@ -125,7 +125,7 @@ export class FairQueue {
     this.#tenants.set(name, tenant)
     tenant.waiting.add(waiter)
     this.#waiting++
-    // Records it as the next waiter, if it is.
+    // Makes it the next waiter, if its turn has come.
     this.#admitWaiting()
     return promise
   }
@@ -157,7 +157,7 @@ export class FairQueue {
 
   /** The next waiter if there is room for it, else the first waiter in turn that fits beside it. */
   #admissible(): Waiter | undefined {
-    // `open` may have reduced its tenant's share since.
+    // `open` may have reduced the share of the next waiter's tenant in the meantime.
     if (this.#next && !this.#isWithinShare(this.#next.tenant, this.#next.waiter.weight)) this.#next = undefined
     const next = this.#next?.waiter
     if (next !== undefined && this.#fits(this.#running, next.weight, this.#bounds.maxRunning)) return next

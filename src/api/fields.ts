@@ -3,12 +3,15 @@ import { type Served, servedPair } from '../core/json/scanner.ts'
 import { apiError } from './errors.ts'
 import { show, text } from './parameters.ts'
 
-/** The member of a submission with its answers by code. Its members have no fixed names. */
+/** The member of a submission that contains the answers by code, so its members have no fixed names. */
 const answers = 'data'
 
 const maxFields = 100
 
-/** The parameter `fields` of items that have one of these sets of members, depending on the view. */
+/**
+ * The parameter `fields`. `views`: the served members of items, for each view. Its pattern describes the names of all views; `selectedFields`
+ * validates.
+ */
 export function fieldsParameter(...views: readonly Served[]) {
   const name = patternOf(views.reduce(mergedWith))
   const description =
@@ -17,7 +20,7 @@ export function fieldsParameter(...views: readonly Served[]) {
   return { fields: text.meta({ description, pattern: `^${name}(,${name}){0,${maxFields - 1}}$`, examples: ['id'] }) }
 }
 
-/** The union of both. */
+/** The union of two sets of served members. */
 export const mergedWith = (some: Served, others: Served): Served =>
   others.reduce((merged, member) => {
     const [name, inner = []] = servedPair(member)
@@ -37,7 +40,7 @@ const patternOf = (served: Served): string => {
   return `(${names.join('|')})`
 }
 
-/** The members that `fields` selects, in its order; undefined without it. Throws 400 for an unknown name, and for more than 100. */
+/** The members that `fields` selects, in its order; undefined without `fields`. Throws 400 for an unknown name, and for more than 100 names. */
 export function selectedFields(fields: string | undefined, served: Served): Served | undefined {
   if (fields === undefined) return undefined
   const paths = fields.split(',')
@@ -54,10 +57,10 @@ export function selectedFields(fields: string | undefined, served: Served): Serv
   return servedOf(selected)
 }
 
-/** Selected members in the order of their first mention, each whole or with its own selection. */
+/** Selected members in the order of their first mention, each as a whole or with a selection of its own members. */
 type Selected = Map<string, Selected | 'whole'>
 
-/** Adds the member at a path, unless one above it is selected as a whole. */
+/** Adds the member at a path, unless a member that contains it is selected as a whole. */
 function select(selected: Selected, [name = '', ...rest]: readonly string[]): void {
   const known = selected.get(name)
   if (known === 'whole') return
@@ -73,7 +76,9 @@ function select(selected: Selected, [name = '', ...rest]: readonly string[]): vo
 const servedOf = (selected: Selected): Served =>
   [...selected].map(([name, inner]) => (inner === 'whole' ? name : [name, servedOf(inner)]))
 
-/** Makes an item of the selected members of a JSON object, byte for byte, without those that it lacks. `selected` undefined: all. */
+/**
+ * Makes an item of the selected members of a JSON object, byte for byte; leaves out members that the object lacks. `selected` undefined: all members.
+ */
 export const pickFields =
   (selected: Served | undefined) =>
   (row: Buffer): Buffer =>

@@ -25,7 +25,7 @@ type ParsedQuery = { readonly ignored: readonly string[] } & (
 )
 type ParseQuery = (querystring: string) => ParsedQuery
 
-/** Dashboards repeat the same queries: the latest ones are cached. */
+/** Reads parameters by a schema. The latest queries are cached, because dashboards repeat the same queries. */
 export function parameterReader(registry: Registry): ParameterReader {
   const help = 'Unknown query parameters, which are ignored'
   const ignoredTotal = metricsIn(registry).counter('tidemark_http_ignored_parameters_total', help, ['route'])
@@ -48,13 +48,13 @@ function cachingLatest(parse: ParseQuery): ParseQuery {
   return (querystring) => (querystring.length <= maxCachedCharacters ? latest.memo(querystring) : parse(querystring))
 }
 
-/** The schema's parameter for a sent name. */
+/** Which parameter of the schema a sent name means. */
 type ParameterName =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'fixed' }
   | { readonly kind: 'with-code'; readonly name: string; readonly code: string }
 
-/** A problem names the parameter, its rule, and the value that was sent, if any. */
+/** Makes a parser of query strings. A problem names the parameter, its rule, and the value if one was sent. */
 function queryParser(schema: z.ZodObject): ParseQuery {
   const names = new Set(Object.keys(schema.shape))
   const codeNames = [...names].filter((name) => name.endsWith(anyCode))
@@ -95,7 +95,7 @@ function problemOf({ issues: [issue] }: z.ZodError, sent: Readonly<Record<string
   return `${name} ${issue?.message}${shown}`
 }
 
-/** In a schema, `answer.<code>` stands for `answer.q1` and all names that begin like it. Each may be repeated. */
+/** In a schema, `answer.<code>` stands for all names that begin with `answer.`, such as `answer.q1`. Such a parameter may be repeated. */
 export const anyCode = '<code>'
 
 const beginningOf = (name: string): string => name.slice(0, -anyCode.length)
@@ -108,7 +108,7 @@ function cut(text: string): string {
   return `${characters.slice(0, maxShownCharacters).join('')}${characters.length > maxShownCharacters ? '…' : ''}`
 }
 
-/** As many percent-encoded names as fit; a long first name is cut. */
+/** As many percent-encoded names as fit into the header; a long first name is cut. */
 function renderIgnored(names: readonly string[]): string {
   const [first = '', ...rest] = names.slice(0, maxIgnoredNames)
   const beginning = asManyAsFit('', '', [...first].slice(0, maxIgnoredBytes))
@@ -145,7 +145,7 @@ const windowBound = (edge: 'from' | 'to', description: string) =>
   parsed((text) => parseWindowBound(text, edge), `must be ${windowBoundRule}`)
     .optional()
     .meta({
-      // Not a union of the formats `date-time` and `date`, for which many languages have no type.
+      // A pattern instead of a union of the formats `date-time` and `date`, for which many languages have no type.
       pattern: windowBoundPattern,
       description,
       examples: ['2026-11-21T08:30:00Z', '2026-11-21'],
@@ -178,8 +178,8 @@ export const utc = 'UTC'
 const shortNames = /^(?:CET|EET|EST|GMT|HST|MET|MST|PRC|ROC|ROK|UCT|UTC|WET)$/i
 
 /**
- * Parses an IANA time zone name in any letter case, and returns its spelling in this process's data; offsets are refused. A space is read
- * as the `+` that query strings turn into a space.
+ * Parses the name of an IANA time zone in any letter case, and returns the name as this process's data spell it; offsets are refused. A space is read
+ * as the `+` that URL decoding has replaced.
  */
 export function parseTimeZone(sent: string): string | undefined {
   const text = sent.replace(' ', '+')
@@ -202,9 +202,9 @@ export const value = anyText.min(1, 'must not be empty').optional()
 
 type CodeAndValues = readonly [code: string, values: readonly string[]]
 
-/** Answers by code, with alternatives. Sorted, so that the order in the request does not change the ETag. Any text may be a code. */
+/** Answers by code, with alternatives. They are sorted, so that their order in the request does not change the ETag. Any text may be a code. */
 const answersByCode = z
-  // Its shape needs no validation, which would be slow for hundreds of codes.
+  // `queryParser` and `readAnswers` make this shape. Validating it again would be slow for hundreds of codes.
   .custom<readonly CodeAndValues[]>()
   .superRefine((sent, context) => {
     const refuse = (message: string, ...path: string[]): void => context.addIssue({ code: 'custom', path, message })

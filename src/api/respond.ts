@@ -9,10 +9,10 @@ type Streamed = { readonly body: Readable; readonly contentType: string; readonl
 type Sent = (Answer | Streamed) & { readonly contentType?: string; readonly compression: string | undefined }
 
 /**
- * Makes an answer: `whole`, which may be cached, or streamed in `parts`. With both, `parts` is for a `whole` that rejects with `LargePage`.
+ * Makes an answer: `whole`, which may be cached, or streamed in `parts`. With both, `parts` is called if `whole` rejects with `LargePage`.
  */
 export type Making = {
-  /** Whether the entity may not exist: then `If-None-Match: *` needs a look-up. */
+  /** Whether the entity may not exist. If so, it must be read before `If-None-Match: *` is answered with 304. */
   readonly mayBeMissing?: boolean
   /** The `Link` of a page. Not cached: queries that differ in ignored parameters share one cached answer. */
   linkOf?(totalDocs: number): string | undefined
@@ -31,7 +31,7 @@ export async function respond(ctx: RouteContext, answers: AnswerCache, validator
     return
   }
   const answer = await answerOf(ctx, answers, validators, making)
-  // Also a cached or shared answer stays in memory until this client has read it.
+  // A cached or shared answer, too, stays in memory until this client has read it, so it counts among its team's unsent bytes.
   if (Buffer.isBuffer(answer.body) && ctx.method !== 'HEAD') await ctx.state.holdAnswer(answer.body.length)
   setValidators(ctx, validators)
   ctx.type = answer.contentType ?? 'json'
@@ -68,9 +68,9 @@ async function streamed(ctx: RouteContext, parts: () => Promise<Streamed>): Prom
 }
 
 /**
- * The cached answer, or one made by `make`. A cached answer was made for the list version that Redis has just confirmed, so it has every
- * change before the watermark. It may lack a later one: an indexer's refresh shows r7; client A, whose answer is not cached, gets r7; B
- * gets a cached answer without it; then the indexer replaces the version.
+ * The cached answer, or an answer made by `make`. A cached answer was made for the list version that Redis has just confirmed, so it has every change
+ * before the watermark. It may lack a later change. Example: an indexer's refresh shows revision 7; client A, whose answer is not cached, gets revision
+ * 7; client B gets a cached answer with revision 6; then the indexer replaces the version.
  */
 async function cachedOrMade(
   ctx: RouteContext,

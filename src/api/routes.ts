@@ -10,7 +10,7 @@ import { submissionEndpoints } from './submissions.ts'
 
 export const endpoints = [...formEndpoints, ...submissionEndpoints, ...countEndpoints, ...feedEndpoints]
 
-/** Paths are case-sensitive; a trailing slash makes no difference. */
+/** The routes of all endpoints. Paths are case-sensitive; a trailing slash makes no difference. */
 export function routes(deps: RouteDeps): Router<RouteState, object> {
   const router = new Router<RouteState, object>({ prefix: '/api/v1', sensitive: true })
   for (const { path, respond } of endpoints) router.get(path, (ctx) => respond(ctx, deps))
@@ -53,5 +53,5 @@ function originForm(target: string): string {
   return withoutFragment.startsWith('?') ? `/${withoutFragment}` : '/'
 }
 
-/** All parameters of a media type but its weight `q`. */
+/** All parameters of a media type except its weight `q`. */
 const mediaTypeParameters = /;\s*(?!q=)[^\s;,=]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,]*)/gi

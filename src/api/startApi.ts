@@ -29,7 +29,7 @@ import { createVisibleLists } from './visibleLists.ts'
 import { createWaiting, WaitingRoom } from './waiting.ts'
 
 const defaultPort = 3_000
-/** Patience with slow readers, while more than half of the answer memory, of the exports or of the large pages is in use. */
+/** The patience with slow readers (`slowReaders.ts`) while more than half of the answer memory, of the exports or of the large pages is in use. */
 const patienceWhenFullMs = 30_000
 
 /** Connects to the engines and listens on the configured port, also while an engine is unreachable. */

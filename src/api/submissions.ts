@@ -14,7 +14,7 @@ import { jsonSchemaOf, pageSchema, servedSchema } from './openapi/jsonSchema.ts'
 import * as parameter from './parameters.ts'
 import { type Filters, scoreClauses, termClauses, windowClauses } from './search/clauses.ts'
 
-/** Parameters with an exact value of a member of the submission, and the member's field in the index. */
+/** Parameter that selects by an exact value of a member of the submission → the member's field in the index. */
 export const members = {
   email: 'summary.examinee.email',
   examineeId: 'summary.examinee.examineeId',

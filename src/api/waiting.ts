@@ -8,7 +8,7 @@ import { unavailable } from './errors.ts'
 import { FairQueue, type Release } from './fairQueue.ts'
 import { whenClosed } from './requestsInFlight.ts'
 
-/** How long a request rests after a change of its list without new rows; doubles each time. */
+/** How long a request is held at least after its list has changed without new rows for it. The pause doubles each time, up to `maxRestMs`. */
 const firstRestMs = 100
 const maxRestMs = 2_000
 
@@ -20,7 +20,10 @@ type WaitingDeps = {
   elapsedMs(): number
 }
 
-/** A held request has no query in flight. After each hold, `checkAgain` validates its key and reads the freshness again. */
+/**
+ * Holds requests with `Prefer: wait` until there is a row. A held request has no query in flight. After each hold, `checkAgain` validates its key and
+ * reads the freshness again.
+ */
 export const createWaiting =
   (deps: WaitingDeps): WaitForChange =>
   async (ctx, type, hasRows) => {
@@ -36,7 +39,7 @@ export const createWaiting =
 type WaitRequest = { readonly type: EntityType; readonly waitMs: number; hasRows(): Promise<boolean> }
 
 /**
- * Looks for rows, and again after each change of the list. Each look follows a read of the freshness, so the answer is no older than its
+ * Searches rows, and again after each change of the list. The freshness is read before each search, so the answer has every change before its
  * watermark.
  */
 async function untilRows(ctx: RouteContext, deps: WaitingDeps, { type, hasRows, waitMs }: WaitRequest): Promise<void> {
@@ -46,7 +49,7 @@ async function untilRows(ctx: RouteContext, deps: WaitingDeps, { type, hasRows, 
   for (let restMs = 0; !(await hasRows()); restMs = nextRestMs(restMs)) {
     const version = ctx.state.freshness.versions[type]
     const nowMs = elapsedMs()
-    // A change of an unknown version would not be noticed.
+    // Without a version, a change of the list would not be noticed.
     if (room.isClosed || version === null || nowMs >= deadlineMs) return
     await hold(ctx, deps, { list, version, notBeforeMs: nowMs + restMs, deadlineMs })
     await checkAgain(ctx)
@@ -62,7 +65,7 @@ async function hold(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDep
   const wake = (): void => woken.abort()
   const unwatch = watchKey(ctx, wake)
   whenClosed(res, wake)
-  // Nothing is sent meanwhile: the socket must not time out.
+  // Nothing is sent while the request is held: the socket must not time out.
   req.socket.setTimeout(0)
   const startedMs = elapsedMs()
   const beforeMs = state.waitedMs?.() ?? 0
@@ -78,25 +81,25 @@ async function hold(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDep
 
 export const maxWaitSeconds = 60
 
-/** One preference of `Prefer`; quoted strings may contain commas. An unclosed string extends to the end, which keeps matching linear. */
+/** One preference of `Prefer`; quoted strings may contain commas. An unclosed string extends to the end, so that matching takes linear time. */
 const preference = /(?:[^,"]|"(?:[^"\\]|\\.?)*(?:"|$))+/g
 const waitPreference = /^\s*wait\s*(?:[=;]|$)/i
 const waitSeconds = /^\s*wait\s*=\s*(?<quote>"?)(?<seconds>\d{1,9})\k<quote>\s*(?:;|$)/i
 
-/** The first `wait` of a `Prefer` header (RFC 7240), in seconds; undefined, that is ignored, unless it is from 1 to 60. */
+/** The first `wait` of a `Prefer` header (RFC 7240), in seconds. Undefined unless it is from 1 to 60: other values are ignored. */
 export function preferredWaitSeconds(prefer: string): number | undefined {
   const first = prefer.match(preference)?.find((text) => waitPreference.test(text))
   const seconds = Number(waitSeconds.exec(first ?? '')?.groups?.['seconds'])
   return seconds >= 1 && seconds <= maxWaitSeconds ? seconds : undefined
 }
 
-/** Waiting requests of one process, in total and of one team. */
+/** The most waiting requests of one process, in total and of one team. */
 const maxWaiting = { maxRunning: 1_000, maxRunningPerTenant: 10 }
 const tickMs = 25
-/** Bounds the queries after a change of many lists, or a common deadline. */
+/** The most waits that end in one tick: otherwise a change of many lists, or a common deadline, would start too many queries at once. */
 const maxWokenPerTick = 50
 
-/** Waits until `list` has another version than `version`; at least until `notBeforeMs`, at most until `deadlineMs`. */
+/** A wait until `list` has another version than `version`; at least until `notBeforeMs`, at most until `deadlineMs` (of the monotonic clock). */
 export type Wait = {
   readonly list: TeamList
   readonly version: ListVersion
@@ -118,7 +121,7 @@ export class WaitingRoom {
   readonly #waiters = new Set<Waiter>()
   #timer: NodeJS.Timeout | undefined
   #isReading = false
-  /** Whether the process is stopping; then no request waits any more. */
+  /** Whether the process is stopping, so that no request may wait any more. */
   isClosed = false
 
   /** `readVersions` returns the current versions in the order of its lists. `elapsedMs`: a monotonic clock. */
@@ -129,7 +132,7 @@ export class WaitingRoom {
     metricsIn(registry).gauge('tidemark_http_requests_waiting', help, () => this.#waiters.size)
   }
 
-  /** Takes a place, which the returned function frees; undefined when all are taken, or the process is stopping. */
+  /** Acquires a place, which the returned function releases; undefined when all places are in use, or the process is stopping. */
   enter(teamId: TeamId): Release | undefined {
     const permit = this.isClosed ? undefined : this.#places.acquireNow(teamId)
     return permit?.kind === 'granted' ? permit.release : undefined
@@ -170,7 +173,7 @@ export class WaitingRoom {
       this.#isReading = false
       this.#wakeSome(waiters)
     }
-    // If Redis fails, all requests go on: each reads Redis itself, and answers 503.
+    // If Redis fails, all waits end: each request reads Redis itself, and is answered 503.
     this.#changedAmong(ready).then(wake, () => wake(ready))
   }
 

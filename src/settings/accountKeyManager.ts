@@ -27,7 +27,7 @@ import { type Instant, instantRule, parseInstant, toInstant } from '../core/mode
 import type { AccountKeyStore } from '../core/redis/accountKeyStore.ts'
 import { type KeyChange, keyChange } from './keyAudit.ts'
 
-/** The rule that a request breaks. `deleted`: another request deleted the key during its creation or revocation. */
+/** The rule that a request breaks. `deleted`: the key was deleted during its creation or revocation, or before its creation was repeated. */
 type KeyRefusal = 'team' | 'name' | 'expires' | 'full' | 'unknown-key' | 'deleted'
 
 /** A request breaks a rule of account keys. The message is for people. */
@@ -41,12 +41,15 @@ export class KeyRefused extends Error {
   }
 }
 
-/** The change is in Redis or in Kafka only. Repeating the request is safe, and completes it. */
+/**
+ * The change is not durable, or not complete, in Redis and Kafka. Repeating the request is safe, and completes the change, except for a creation that
+ * was undone: its repetition is refused (`deleted`).
+ */
 export class KeyChangeIncomplete extends Error {
   override readonly name = 'KeyChangeIncomplete'
 }
 
-/** `seed`: 32 secret bytes, from which the key is derived; without them, every request creates another key. */
+/** `seed`: 32 secret bytes from which the key is derived. Without a seed, every request creates another key. */
 type CreateKeyRequest = {
   readonly team: string
   readonly name: string
@@ -55,7 +58,7 @@ type CreateKeyRequest = {
   readonly seed?: Uint8Array | undefined
 }
 
-/** `isNew`: this request made the key. */
+/** `isNew`: this request has created the key, not an earlier request with the same seed. */
 export type CreatedKey = { readonly plaintext: string; readonly key: AccountKey; readonly isNew: boolean }
 
 export type UsedKey = AccountKey & { readonly lastUsedAt: Instant | null }
@@ -66,8 +69,8 @@ const idBytes = 12
 const plaintextBytes = 32
 const seedBytes = 32
 /**
- * Longer than KafkaJS may take to send (six tries with their timeouts): no other key may get the slot while the record may still be
- * written.
+ * How long a slot is reserved. Longer than KafkaJS may take to send a record (six attempts with their timeouts): while the record may still be
+ * appended, no other key may get the slot.
  */
 const reservationMs = 600_000
 const maxConflicts = 5
@@ -81,9 +84,9 @@ type AccountKeyManagerDeps = {
 }
 
 /**
- * Lists and changes account keys. A team has ten slots, which revoked keys use, too. Redis serves the keys, Kafka makes them durable: a
- * change is complete once both have it, and Kafka its audit record. A creation is written to Kafka first, a revocation or deletion to
- * Redis.
+ * Lists and changes account keys. A team has ten slots for keys; a revoked key uses a slot, too. Redis serves the keys, Kafka makes them durable: a
+ * change is complete once it is in both, and its audit record in Kafka. A creation is appended to Kafka first, so that no key works that could be lost.
+ * A revocation or deletion is written to Redis first, so that the key stops working at once.
  */
 export class AccountKeyManager {
   readonly #deps: AccountKeyManagerDeps
@@ -92,7 +95,7 @@ export class AccountKeyManager {
     this.#deps = deps
   }
 
-  /** Creates a key. Only this answer contains its plaintext. Repeating a request with the same `seed` returns the same key. */
+  /** Creates a key. Only this method returns its plaintext, which is stored nowhere. A repeated request with the same `seed` returns the same key. */
   async create(request: CreateKeyRequest): Promise<CreatedKey> {
     const { nowMs } = this.#deps
     const team = readTeam(request.team)
@@ -114,7 +117,7 @@ export class AccountKeyManager {
     return used.sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1))
   }
 
-  /** The key stops working at once, and keeps its slot. */
+  /** Revokes a key, which stops working at once, and still uses its slot. */
   async revoke({ team, id, by }: ChangeKeyRequest): Promise<void> {
     const { store, nowMs } = this.#deps
     const teamId = readTeam(team)
@@ -131,7 +134,7 @@ export class AccountKeyManager {
     throw new KeyChangeIncomplete(`key ${id} changes too often; try again`)
   }
 
-  /** Removes the key for good, and frees its slot. Repeating it completes a deletion that failed in Kafka. */
+  /** Removes the key for good, and frees its slot. If the deletion failed in Kafka, a repeated call completes it. */
   async delete({ team, id, by }: ChangeKeyRequest): Promise<void> {
     const { store, nowMs } = this.#deps
     const teamId = readTeam(team)
@@ -151,7 +154,8 @@ export class AccountKeyManager {
   }
 
   /**
-   * Takes a slot for a key. `surplus`: the key exists, beyond the ten. Throws `KeyRefused` when no slot is free, or the key was deleted.
+   * Acquires a slot for a key. `held`: the key exists. `surplus`: the key exists, but the team's other keys fill all ten slots. Throws `KeyRefused`
+   * when no slot is free, or the key was deleted.
    */
   async #reserve(team: TeamId, { id }: AccountKey): Promise<'reserved' | 'held' | 'surplus'> {
     const { store, nowMs } = this.#deps
@@ -168,23 +172,26 @@ export class AccountKeyManager {
     const created = { revision: 1 as Revision, key }
     try {
       await this.#record(created, change)
-      // Checked again: A reserves the tenth slot. Redis loses its data, and is filled from Kafka without A's key. B reserves the tenth
-      // slot. Both records would make eleven keys. The later of the two checks sees the other key; both may be refused.
+      // The slot is acquired again, because Redis may have lost it. Example: request A reserves the tenth slot. Redis loses its data, and is filled
+      // from Kafka without A's key. Request B reserves the tenth slot. Both append their records, which would make eleven keys. The later of the two
+      // second reservations finds the other key, so at least one request is refused, perhaps both.
       if ((await this.#reserve(team, key)) === 'surplus') throw allTaken(team)
     } catch (error) {
       if (error instanceof KeyRefused && error.reason === 'deleted') throw error
       const reason = `its record was not completed (${(error as Error).message})`
       const stored = error instanceof KeyRefused ? undefined : await store.find(team, id).catch(() => undefined)
-      // An indexer has read its record all the same, or another process has created it from the same form, and may have shown it.
+      // The key exists: an indexer has read its record in spite of the error, or another process has created it from the same form, and may have shown
+      // it.
       if (stored?.key != null) throw new KeyChangeIncomplete(`key ${id} exists, but ${reason}`)
       const deleted = deletedAfter(created.revision)
-      // Deleted, not just released: Kafka may have written the record despite the error, and it would become an eleventh key.
+      // The key is deleted, which is more than releasing its slot: Kafka may have written the record in spite of the error, and the record would become
+      // an eleventh key.
       await store.apply(team, id, deleted, `-${nowMs()}`).catch((failure: Error) => {
         throw new KeyChangeIncomplete(
           `${reason}, and its slot could not be given back (${failure.message}): delete ${id} once it is listed`,
         )
       })
-      // For a Redis that loses its data. If this fails, too, `unreadChanges` appends it later.
+      // The deletion is needed in Kafka in case Redis loses its data. If this append fails, too, `unreadChanges` repeats it later.
       await this.#append(team, id, deleted).catch(() => undefined)
       throw error instanceof KeyRefused ? error : new KeyChangeIncomplete(`no key was created: ${reason}`)
     }
@@ -197,7 +204,7 @@ export class AccountKeyManager {
   }
 
   /**
-   * Makes a change in Redis durable, and writes it to Redis again: Redis may have lost it, and been filled from older records.
+   * Makes a change that is in Redis durable. Then writes it to Redis again, because Redis may have lost it, and been filled from older records.
    */
   async #complete(state: AccountKeyState, change: KeyChange): Promise<void> {
     const { id } = change.key
@@ -214,8 +221,9 @@ export class AccountKeyManager {
   }
 
   /**
-   * Appends the audit record and the key's record to Kafka. The newest revision must be the last record: A makes revision 2, B makes
-   * revision 3 and appends it, A appends revision 2. Then A appends revision 3 again.
+   * Appends the audit record and the key's record to Kafka. The newest revision must be the last record of the key, because compaction keeps only the
+   * last one. Example: request A makes revision 2; request B makes revision 3 and appends it; A appends revision 2. Then A finds revision 3 in Redis,
+   * and appends it again.
    */
   async #record(state: AccountKeyState, change: KeyChange): Promise<void> {
     const { store, topics } = this.#deps

@@ -15,7 +15,7 @@ type ErrorCode = keyof Messages['errors']
 
 const refusedSignIn = { status: 403, rejection: 'sign_in_refused' } as const
 
-/** Refused sign-ins have few codes, because details would help to forge links. */
+/** Status and metric label of each error. Refused sign-ins have few codes, because details would help to forge links. */
 const errorKinds: Readonly<Record<ErrorCode, { readonly status: number; readonly rejection?: RejectionReason }>> = {
   'link-expired': refusedSignIn,
   'link-used': refusedSignIn,
@@ -52,7 +52,7 @@ function toSettingsError(thrown: unknown): SettingsError {
   return settingsError('internal-error', { cause: thrown })
 }
 
-/** The headers of every answer. Not the referrer policy `no-referrer`: then browsers would send `Origin: null` with every form. */
+/** The headers of every answer. With the referrer policy `no-referrer`, browsers would send `Origin: null` with every form, so it is `same-origin`. */
 export const securityHeaders: Readonly<Record<string, string>> = {
   'Content-Security-Policy': contentSecurityPolicy({ 'form-action': "'self'" }),
   'Referrer-Policy': 'same-origin',
@@ -62,7 +62,7 @@ export const securityHeaders: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
 }
 
-/** Sets `securityHeaders`, and answers errors of later middleware with a page. Without a session, it links to `signInPage`. */
+/** Sets `securityHeaders`, and answers errors of later middleware with a page. Without a session, the page links to `signInPage`. */
 export const errors =
   (log: Logger, signInPage: string | undefined, countRejected: (reason: RejectionReason) => void): SettingsMiddleware =>
   async (ctx, next) => {
@@ -73,7 +73,7 @@ export const errors =
       const error = toSettingsError(thrown)
       const { code, status, rejection } = error
       const { requestId, say } = ctx.state
-      // Not after a disconnection, of which the error may be a consequence.
+      // After a disconnection, the error may be only its consequence.
       if (ctx.writable) logError(log, requestId, error)
       if (rejection !== undefined) countRejected(rejection)
       ctx.set(error.headers)

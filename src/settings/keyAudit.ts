@@ -1,7 +1,7 @@
 import type { TeamId } from '../core/model/ids.ts'
 import { type Instant, toInstant } from '../core/model/instant.ts'
 
-/** Of a key that was deleted before, only the id. */
+/** The key that was changed. If it was deleted before already (a repeated deletion), only its id is known. */
 interface AuditedKey {
   readonly id: string
   readonly name?: string | undefined

@@ -25,10 +25,10 @@ const problemStatuses: Readonly<Record<CreateFailure | 'full', number>> = {
   unfinished: 503,
 }
 
-/** Shorter than browsers wait for an answer, longer than Kafka takes to elect a partition leader. */
+/** Shorter than the time that browsers wait for an answer, longer than an election of a partition leader takes in Kafka. */
 const changeDeadlineMs = 15_000
 const oncePattern = /^[A-Za-z0-9_-]{16,64}$/
-/** How long a repeated form shows the plaintext again: long enough for a double click. Reloading the answer later must not show the key. */
+/** How long a form that is sent again shows the plaintext again: long enough for a double click. Reloading the answer later must not show the key. */
 const shownAgainMs = 10_000
 
 /** The pages and forms by which an owner manages the team's keys. */
@@ -46,7 +46,7 @@ export function keyRoutes(
   }
   const showKeys = async (ctx: SettingsContext, session: OpenSession, status: number, form: CreateForm | 'full') => {
     const all = await listKeys(session)
-    // An unfinished key may be the tenth in the list, and only its form can show it.
+    // An unfinished key may be the tenth in the list, but only its form, sent again, can show its plaintext. So the form is shown.
     const isFull = form === 'full' || (all.length >= maxKeysPerTeam && form.problem !== 'unfinished')
     const today = toInstant(nowMs()).slice(0, 10)
     const sent = parameterOf(ctx, 'notice')
@@ -95,7 +95,7 @@ const showNotice = (ctx: SettingsContext, change: Change): void => seeOther(ctx,
 
 function showCreatedKey(ctx: SettingsContext, { plaintext, key, isNew }: CreatedKey, nowMs: number): void {
   const { say } = ctx.state
-  // The clock may have been set back meanwhile.
+  // The absolute difference, because the clock may have been set back since the key was created.
   const isYoung = Math.abs(nowMs - Date.parse(key.createdAt)) <= shownAgainMs
   const { title, text } = say.shownAlready
   const at = urlsFrom(ctx.path)
@@ -115,8 +115,8 @@ type Creation =
   | { readonly kind: 'failed'; readonly problem: CreateFailure | 'full' }
 
 /**
- * Creates the key of a form. The same form sent again gets the same key, or joins its creation in flight. `isNew` also for a key that no
- * page has shown, because its creation passed the deadline.
+ * Creates the key of a form. If the same form is sent again, it gets the same key, or joins the creation that is in flight. `isNew` is also true for a
+ * key that no page has shown yet, because its creation took longer than the deadline.
  */
 export function keyCreator(keys: Pick<AccountKeyManager, 'create'>) {
   const inFlight = new Map<string, Promise<CreatedKey>>()
@@ -143,8 +143,8 @@ export function keyCreator(keys: Pick<AccountKeyManager, 'create'>) {
 }
 
 /**
- * The secret bytes of a key: the same for the same form of the same session. Neither Redis, without the session id, nor the browser,
- * without the session secret, suffices to compute them.
+ * The secret bytes of a key: the same for the same form of the same session. The data in Redis do not suffice to compute them, because the session id
+ * is missing there; the data in the browser do not suffice, because the session secret is missing there.
  */
 export const keySeed = ({ id, secret }: Pick<OpenSession, 'id' | 'secret'>, once: string): Uint8Array =>
   createHmac('sha256', Buffer.from(id + secret))
@@ -155,7 +155,7 @@ export const keySeed = ({ id, secret }: Pick<OpenSession, 'id' | 'secret'>, once
 const fromKeys = <T>(answer: Promise<T>): Promise<T> =>
   fromRedis(answer, KeyRefused, KeyChangeIncomplete, AccountKeysIncomplete)
 
-/** Waits for a change of a key. After the deadline, the change continues in the background; the same request completes it. */
+/** Waits for a change of a key. After the deadline, rejects with `KeyChangeIncomplete`; the change continues in the background. */
 const withDeadline = <T>(change: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {
     const late = () => reject(new KeyChangeIncomplete(`not done within ${changeDeadlineMs} ms`))

@@ -62,7 +62,7 @@ function caller(): string {
 async function withKeys(action: (keys: AccountKeyManager) => Promise<void>): Promise<void> {
   const config = await configOrExit(['KAFKA_BROKERS', 'REDIS_URL'])
   const redis = connectRedis(config, () => undefined)
-  // The command prints its result itself.
+  // Nothing is logged: the command prints its result itself.
   const silent = pino({ level: 'silent' })
   const sink = kafkaSink(connectKafka(config, silent))
   const store = new AccountKeyStore(redis)

@@ -8,7 +8,7 @@ import type { SettingsContext, SettingsMiddleware } from './respond.ts'
 /** A signed-in owner (`sub`, the product's name for the person) and the team. */
 export type Owner = { readonly team: TeamId; readonly sub: string }
 
-/** `csrf` is in every form. `secret` never leaves the server. `id` is stored only in the browser. */
+/** `csrf` is in every form. `secret` is never sent to the browser. `id` is stored only in the browser. */
 export type OpenSession = Owner & { readonly csrf: string; readonly secret: string; readonly id: string }
 
 export const sessionLifeMs = 15 * 60_000
@@ -29,8 +29,8 @@ export interface Sessions {
 }
 
 /**
- * Sessions whose id is in a cookie. Redis stores them under the digest of the id, so that nobody can take over a session by reading Redis.
- * The prefix `__Host-` prevents other hosts of the same domain from setting the cookie.
+ * Sessions whose id is in a cookie. Redis stores a session under the digest of its id, so that nobody can take over a session by reading Redis. The
+ * prefix `__Host-` prevents other hosts of the same domain from setting the cookie.
  */
 export function createSessions({ client, keys }: RedisConnection, isSecure: boolean): Sessions {
   const cookie = isSecure ? '__Host-tidemark-session' : 'tidemark-session'
@@ -66,7 +66,7 @@ export function createSessions({ client, keys }: RedisConnection, isSecure: bool
   }
 }
 
-/** Rejects requests of other origins, except GET and HEAD, by `Origin` or, without it, `Sec-Fetch-Site`. */
+/** Rejects requests of other origins, except GET and HEAD. Decides by `Origin`, or by `Sec-Fetch-Site` if there is no `Origin`. */
 export const requireSameOrigin =
   (origin: string): SettingsMiddleware =>
   (ctx, next) => {
@@ -79,7 +79,7 @@ export const requireSameOrigin =
 
 const maxFormBytes = 16 * 1024
 
-/** The unread rest of the body would be parsed as the next request. */
+/** The connection is closed, because the unread rest of the body would be parsed as the next request. */
 const headers = { Connection: 'close' }
 
 async function readForm(ctx: SettingsContext, csrf: string): Promise<URLSearchParams> {

@@ -22,7 +22,7 @@ export const signInRoutes = (
     .get('/sign-in', async (ctx) => {
       // A link preview (HEAD) must not consume the token.
       if (ctx.method === 'HEAD') throw settingsError('method-not-allowed', { headers: { Allow: 'GET' } })
-      // This URL contains a secret. Its pages have no forms, for which `securityHeaders` need another policy.
+      // This URL contains a secret, which no `Referer` may reveal. (For pages with forms, `securityHeaders` need another policy.)
       ctx.set('Referrer-Policy', 'no-referrer')
       const { owner, tokenId } = await verifyToken(parameterOf(ctx, 'token') ?? '')
       if (!(await consumeToken(tokenId))) throw settingsError('link-used')
@@ -40,13 +40,13 @@ export const signInRoutes = (
 
 const toleranceSeconds = 5
 const maxLifeSeconds = 300
-/** Longer than any process accepts a token, even with a wrong clock, or after waiting for the product's public keys. */
+/** Longer than any process accepts a token, even if its clock is wrong, or it waits for the product's public keys. */
 const usedForMs = 2 * maxLifeSeconds * 1_000
 
 /** Resolves to false if the token was used before. */
 type ConsumeToken = (tokenId: string) => Promise<boolean>
 
-/** Used tokens stay in Redis until no process accepts them any more, so that each signs in only once. */
+/** Used tokens stay in Redis until no process accepts them any more, so that each token signs in only once. */
 export const usedTokens =
   ({ client, keys }: RedisConnection): ConsumeToken =>
   async (tokenId) => {
@@ -56,10 +56,10 @@ export const usedTokens =
 
 type SignInConfig = Pick<Config, 'files' | Extract<keyof Config, `SIGN_IN_${string}`>>
 
-/** The maximum of an owner's name, and of a token's id. */
+/** The most characters of an owner's name, and of a token's id. */
 const maxCharacters = 200
 const fetchTimeoutMs = 3_000
-/** Separate lists against algorithm confusion: a public key must not be used as a shared secret. */
+/** Two separate lists, against algorithm confusion: a public key must not be accepted as a shared secret. */
 const secretAlgorithms = ['HS256']
 const publicKeyAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
 

@@ -40,7 +40,7 @@ export async function startSettings(service: Serving, nowMs: () => number = Date
   )
   release('server', () => stopServing(server, config.DRAIN_MS))
   const port = portOf(server)
-  // Only now: the origin contains the port, which the system may have chosen.
+  // The app is made only now, because the origin contains the port, which the system may have chosen.
   const origin = config.SETTINGS_URL ?? `http://127.0.0.1:${port}`
   const app = listen(service, origin, keys, unreadChanges(store, keys, nowMs), redis, nowMs)
   log.info({ port }, 'listening')
@@ -83,7 +83,7 @@ function listen(
 
 const headersOfClientErrors = { ...securityHeaders, 'Content-Type': 'text/plain; charset=utf-8' }
 
-/** Answers and logs bytes that the HTTP server cannot parse. In plain text, because no browser sends them. */
+/** Answers and logs bytes that the HTTP server cannot parse. The answer is plain text, because no browser sends such bytes. */
 const answerClientError = (log: Logger): Refuse =>
   refuseAndLog(log, headersOfClientErrors, 'GET, HEAD, POST', (reason) => `${STATUS_CODES[statusOf[reason]]}\n`)
 

@@ -41,8 +41,8 @@ function forGenerators({ properties, items, anyOf, ...schema }: JsonSchema): Jso
 }
 
 /**
- * The schema of an object that is served with only these `members`. None is required, because `fields` leaves out any: in most languages, a
- * union of a schema with and one without required members has no type.
+ * The schema of an object that is served with only these `members`. No member is required, because `fields` may leave out each of them. (The
+ * alternative, a union of two schemas with and without required members, has no type in most languages.)
  */
 export function servedSchema(schema: JsonSchema, members: Served): JsonSchema {
   const [{ properties: known = {} } = schema, ...others] = (schema.anyOf ?? [schema]) as JsonSchema[]
@@ -66,7 +66,7 @@ export const countSchema = (description: string, example: number, min = 0, max =
     .max(max)
     .meta({ description, examples: [example] })
 
-/** `item`: the name of the schema of its items. */
+/** The schema of a page. `item`: the name of the schema of its items. */
 export const pageSchema = (item: string): JsonSchema =>
   jsonSchemaOf(
     z.object({
@@ -77,7 +77,7 @@ export const pageSchema = (item: string): JsonSchema =>
     }),
   )
 
-/** The schema of a row of a change feed. Its required members are those that `fields` cannot leave out. */
+/** The schema of a row of a change feed. It requires the members that `fields` cannot leave out. */
 export function changeSchema(item: JsonSchema, summary: Served, full: Served): JsonSchema {
   const { properties } = jsonSchemaOf(
     z.object({
@@ -96,7 +96,7 @@ export function changeSchema(item: JsonSchema, summary: Served, full: Served): J
   return { ...row, required: ['id', 'changedAt', 'deleted'], properties: { ...row.properties, ...properties } }
 }
 
-/** `row`: the name of the schema of its rows. */
+/** The schema of an answer of a change feed. `row`: the name of the schema of its rows. */
 export const changesSchema = (row: string): JsonSchema =>
   jsonSchemaOf(
     z.object({

@@ -73,7 +73,7 @@ function pathParameter({ properties = {} }: JsonSchema) {
 }
 
 /**
- * Leaves out parameters without a fixed name: OpenAPI would need an exploded object, whose members half of the generated clients in the
+ * The query parameters with fixed names. For the others, OpenAPI would need an exploded object, whose members half of the generated clients in the
  * tests send under wrong names.
  */
 const queryParameters = ({ properties = {}, required = [] }: JsonSchema) =>
@@ -151,7 +151,7 @@ type HeaderName = keyof typeof allHeaders
 type Response = Readonly<Record<string, unknown>>
 
 const always: readonly HeaderName[] = ['X-Request-Id', 'Cache-Control', 'Vary']
-/** The headers that every answer that names them has. */
+/** Headers that an answer always has, if its description names them. */
 const required: readonly string[] = [...always, 'Retry-After', 'WWW-Authenticate', 'Allow']
 
 const headers = (): Response =>
@@ -205,7 +205,7 @@ const errorResponses = (): Response =>
     }),
   )
 
-/** The answers of an endpoint by status. Errors are references to `components`. */
+/** Status → answer of an endpoint. Errors are references to `components`. */
 function responsesOf({ path, summary, answer, line, isFeed }: Endpoint<AnswerName>): Response {
   const answered = json(referenceTo(answer), exampleOf(answerSchemas[answer]))
   const ofLists = line === undefined ? [] : (['Link', 'Changes-Cursor'] as const)

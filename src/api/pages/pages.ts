@@ -9,7 +9,7 @@ import { catalogues, type Texts } from './texts.ts'
 
 const descriptionPath = '/api/v1/openapi.json'
 
-/** Without `BASE_URL`, the front page shows this origin, which its script replaces by the browser's. */
+/** Without `BASE_URL`, the front page shows this origin, and its script replaces it by the origin of the browser. */
 const defaultOrigin = 'http://127.0.0.1:3000'
 const frontScript = `const request = document.querySelector('textarea')
 request.value = request.value.replace('"${defaultOrigin}/', \`"\${new URL('./', location)}\`)
@@ -75,7 +75,7 @@ export function pageRoutes(): Router<ApiState, object> {
   return router
 }
 
-/** Answers `/` to clients that prefer HTML over JSON, as browsers do. For others, `/` is no route. */
+/** Answers `/` to clients that prefer HTML over JSON, as browsers do. For other clients, `/` is no route. */
 export function frontPage(baseUrl: string): ApiMiddleware {
   const request = `curl -H "Authorization: Bearer <API_KEY>" "${new URL(baseUrl, defaultOrigin)}/forms?limit=1"`
   const content = (say: Texts): Html => frontContent(say, request)
@@ -121,7 +121,7 @@ function inEachLanguage(
   return [pageIn(english), pageIn(chinese)]
 }
 
-/** Answers with the page in the language of the query, else of the browser. */
+/** Answers with the page in the language that the query names, else in the language of the browser. */
 function respondInLanguage(ctx: ApiContext, pages: readonly [PageInLanguage, PageInLanguage]): void {
   const { language, page } = preferredOf(pages, [...queryOf(ctx).getAll('language'), ...ctx.acceptsLanguages()])
   respondWithFile(ctx, page)
@@ -140,7 +140,7 @@ const frontContent = (say: Texts, request: string): Html => html`<h1>Tidemark</h
 
 const countedNames = ['level', 'outcome', 'utmCampaign', 'answer'] as const
 
-/** The input of the key has no name, so that no form ever sends the key. */
+/** The input of the account key has no `name`, so that the form never sends the key. */
 const exploreContent = (say: Texts): Html => html`<h1>${say.title}</h1>
 <p class="text-light">${say.about}</p>
 <noscript><p role="alert" data-variant="warning">${say.noScript}</p></noscript>

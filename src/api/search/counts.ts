@@ -22,7 +22,7 @@ export interface CountRequest {
   /** The end of the window (epoch ms); infinite if it is open. */
   readonly untilMs: number
   readonly signal: AbortSignal
-  /** The most bytes of Elasticsearch's answer; the API's answer is no longer. */
+  /** The most bytes of Elasticsearch's answer. The API's answer is never longer than that. */
   readonly maxBytes: number
   /** The parameter `by`, for messages. */
   readonly by: string
@@ -34,23 +34,23 @@ export interface CountRequest {
 export type CountedValue = {
   /** The options of the `terms` aggregation. */
   readonly terms: object
-  /** Matches the submissions without any value; undefined if there are none, or `terms` counts them. */
+  /** Matches the submissions without a value; undefined if every submission has a value, or `terms` counts submissions without one. */
   readonly none?: object
-  /** Of an answer, whose value may be a list: what precedes the value in each term. */
+  /** Set for answers, whose value may be a list: the text that precedes the value in each term. */
   readonly beginning?: string
 }
 
 export const everyValueOf = (field: string): CountedValue => ({ terms: { field } })
 
-/** A member that may be missing. Twice as fast as counting missing ones with one more aggregation. */
+/** A member that may be missing. Counted with `missing`, which is twice as fast as one more aggregation. */
 export const anyValueOf = (field: string): CountedValue => ({ terms: { field, missing } })
 
-/** Longer than any value, and sorted last among values of the same frequency. */
+/** The term that stands for a missing value. No value is as long, and it sorts last among values of the same frequency. */
 const missing = '\u{10ffff}'.repeat(maxValueCharacters)
 
 /**
- * `execution_hint: map` avoids global ordinals, which would be built anew after each refresh, for all answers to all fields, free text
- * included.
+ * The answers to the form field with this code. `execution_hint: map` avoids global ordinals, which Elasticsearch would build again after each refresh,
+ * for the answers to all form fields, free text included.
  */
 export function answersTo(code: string): CountedValue {
   const field = answerField(code)
@@ -60,10 +60,10 @@ export function answersTo(code: string): CountedValue {
   return { terms: { field, execution_hint: 'map', include }, none, beginning }
 }
 
-/** A value; null for submissions without any. */
+/** A value; null stands for submissions without a value. */
 type Value = string | null
 
-/** `scores`: of the submissions that have one. `mean` is null if none has, or one is too large. */
+/** `scores`: figures of the submissions with a score. `mean` is null if no submission has a score, or a score is too large (`tooLargeScore`). */
 interface Figures {
   readonly count: number
   readonly scores?: {
@@ -74,7 +74,7 @@ interface Figures {
   }
 }
 
-/** The key is the start of the unit, the value, or both. */
+/** `key`: the start of the unit of time, the value, or both. */
 type Item = Figures & { readonly key: Value | readonly [unit: string, value: Value] }
 export interface Counts {
   readonly totalDocs: number
@@ -87,7 +87,7 @@ const mebibyte = 1024 * 1024
 export const usualBytes = 4 * mebibyte
 /** Enough for `maxCounts` texts of 256 characters, each with scores. */
 export const mostBytes = 16 * mebibyte
-/** More than the numbers of units in UTC and in a time zone can differ. */
+/** The number of units in a time zone differs from their number in UTC by less than this. */
 const spareUnits = 10
 /** Keys of items: the local time at the start of a unit, with its UTC offset. */
 const keyFormat = "uuuu-MM-dd'T'HH:mm:ss.SSSxxx"
@@ -120,8 +120,8 @@ const valuesOfUnitsSchema = z.object({
 })
 
 /**
- * Counts units of time oldest first, values by descending frequency. Throws 400 for more than `maxCounts` items or `mostBytes`,
- * `AnswerTooLong` for more than a smaller `maxBytes`.
+ * Counts units of time oldest first, values by descending frequency. Throws 400 for more than `maxCounts` items, and for an answer above `mostBytes`.
+ * If the request has a smaller `maxBytes`, throws `AnswerTooLong` above that, so that the caller can repeat it with `mostBytes`.
  */
 export async function countSubmissions(request: CountRequest, nowMs: number): Promise<Counts> {
   try {
@@ -143,17 +143,17 @@ async function countGroups(request: CountRequest, nowMs: number): Promise<Counts
     case 'values':
       return await countValues(request, grouping.value)
     case 'values-of-units': {
-      // First without scores, because Elasticsearch makes up to 65,536 buckets before too many are refused here.
+      // First without scores: with them, Elasticsearch would compute figures for up to 65,536 buckets before more than `maxCounts` are refused here.
       const counts = await countValuesOfUnits({ ...request, hasScores: false }, grouping.unit, grouping.value)
       return hasScores ? await countValuesOfUnits(request, grouping.unit, grouping.value) : counts
     }
   }
 }
 
-/** Submissions of each unit, with the empty units between the first and the last. */
+/** Counts the submissions of each unit, with the empty units between the first and the last unit. */
 async function countUnits(request: CountRequest, unit: TimeUnit, nowMs: number): Promise<Counts> {
   const countWithin = async ({ fromMs, toMs }: TimeSpan): Promise<Counts> => {
-    // Elasticsearch counts a unit only if it ends before the upper bound; every unit is shorter than twice the shortest.
+    // Elasticsearch counts a unit only if it ends before the upper bound. Every unit is shorter than twice the shortest one, so this bound suffices.
     const hard_bounds = { min: fromMs, max: toMs + 2 * shortestMs[unit] }
     const histogram = { ...histogramOf(unit, request), min_doc_count: 0, hard_bounds }
     const aggs = { items: { date_histogram: histogram, ...scoresWith(request) } }
@@ -162,7 +162,7 @@ async function countUnits(request: CountRequest, unit: TimeUnit, nowMs: number):
     const items = buckets.map((bucket) => ({ key: bucket.key_as_string, ...figuresOf(bucket) }))
     return { totalDocs: totalOf(answer), items }
   }
-  // Bounds limit the buckets that Elasticsearch makes. The likely span mostly saves the search for the real one.
+  // The bounds of a span limit the buckets that Elasticsearch makes. If the likely span contains all submissions, the real span need not be searched.
   let counts = await countWithin(likelySpan(unit, maxCounts, nowMs, request.untilMs))
   if (sumOf(counts) < counts.totalDocs) {
     const span = await findSpan(request)
@@ -232,10 +232,10 @@ function figuresOf({ doc_count: count, scores, ...sums }: z.output<typeof figure
   return { count, scores: { count: scored, min, max, mean: hasMean ? meanOfParts(parts, scored) : null } }
 }
 
-/** The span from the oldest to the newest submission; the first moment of 1970 if there is none. */
+/** The span from the oldest to the newest submission; the first moment of 1970 if there is no submission. */
 async function findSpan(request: CountRequest): Promise<TimeSpan> {
   const field = 'createdAt'
-  // Not `stats`, which fails if the sum of all times is no date.
+  // The aggregation `stats` would fail if the sum of all times is no date.
   const aggs = { oldest: { min: { field } }, newest: { max: { field } } }
   const answer = await search(request, { size: 0, track_total_hits: false, aggs })
   const { oldest, newest } = aggregationsIn(spanSchema, answer)
@@ -273,7 +273,10 @@ function tooMany({ by, grouping }: CountRequest, items = `more than ${maxCounts}
 
 const ofAtMost = (units: string | number): string => `${units} items of at most ${maxCounts}`
 
-/** Throws 400 for too many items, `ElasticsearchUnavailable` unless the counts add up. A list of answers counts once for each. */
+/**
+ * Throws 400 for too many items, and `ElasticsearchUnavailable` unless the counts add up to the total. If answers may be lists, the sum may be higher:
+ * a submission counts once for each element of its list.
+ */
 function checkSum(counts: Counts, request: CountRequest): Counts {
   const { length } = counts.items
   if (length > maxCounts) throw tooMany(request, ofAtMost(length))

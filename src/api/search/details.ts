@@ -7,8 +7,8 @@ import { allOf, parse } from './hits.ts'
 import { askShard, ElasticsearchUnavailable, noCopyReason, overloads, type SearchedList } from './searchClient.ts'
 
 /**
- * The stored detail of an entity; undefined if it does not exist. As of the last refresh: in real time, a client could see a change here
- * before the next list shows it.
+ * The stored detail of an entity as of the last refresh; undefined if the entity does not exist. A read in real time could show a client a change that
+ * the next list does not show yet.
  */
 export async function readDetail(list: SearchedList, id: string, signal: AbortSignal): Promise<Buffer | undefined> {
   if (!isIdentifier(id)) return undefined
@@ -16,7 +16,7 @@ export async function readDetail(list: SearchedList, id: string, signal: AbortSi
   return detail instanceof Buffer ? detail : undefined
 }
 
-/** A stored detail as raw JSON, or why there is none. */
+/** A stored detail as raw JSON, or the reason why it was not found. */
 export type Detail = Buffer | 'deleted' | 'missing'
 
 /** The details of several entities, in the order of `ids`; as of the last refresh, or with `isRealtime` in real time. */
@@ -42,8 +42,8 @@ const documentStart = '{"_index":'
 const sourceStart = ',"_source":'
 
 /**
- * Splits an `_mget` response at the text that begins each document's envelope, without parsing it. If the text occurs more often than there
- * are documents, a source contains it, and the response is scanned as JSON.
+ * Splits an `_mget` response without parsing it, at the text that begins each document's envelope. If this text occurs more often than there are
+ * documents, a source contains it, so the response is scanned as JSON instead.
  */
 function splitDocuments(bytes: Buffer, count: number): readonly Buffer[] {
   const starts: number[] = []

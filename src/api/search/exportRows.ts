@@ -20,18 +20,18 @@ export type ExportContent = {
 
 /** The `keep_alive` of a snapshot. */
 const exportLifeMs = 120_000
-/** How often a snapshot is renewed within its life: Elasticsearch may refuse some of these requests. */
+/** How often a snapshot is renewed within its life. Once would suffice, but Elasticsearch may refuse some of these requests. */
 const renewals = 4
 /** A batch of keys takes at most 4 MiB, with ids of any length. */
 const maxKeys = 5_000
-/** Fewer, so that sizes are read shortly before the details. */
+/** With `view=full`, a batch has fewer keys, so that sizes are read shortly before the details. */
 const maxDetailKeys = 1_000
 
 type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
 
 /**
- * Yields what `read` reads in a snapshot of a list. Elasticsearch keeps it for `lifeMs` after each search. A timer renews it, because a
- * slow client may take longer for a part, and details are read outside of the snapshot.
+ * Yields what `read` reads in a snapshot of a list. The snapshot expires `lifeMs` after its last search. A timer renews it, because a slow client may
+ * take longer for a part, and details are read without a search in the snapshot.
  */
 export async function* inSnapshot<Part>(
   list: SearchedList,
@@ -40,7 +40,7 @@ export async function* inSnapshot<Part>(
   lifeMs: number,
 ): AsyncGenerator<Part, void, undefined> {
   const snapshot = await runQuery(() => openListSnapshot(list, lifeMs))
-  // A failure is ignored: if the snapshot expires all the same, the next read fails.
+  // A failed renewal is ignored: if the snapshot expires because of it, the next read fails.
   const renew = (): void => void runQuery((signal) => snapshot.renew(signal)).catch(() => undefined)
   const renewing = setInterval(renew, lifeMs / renewals)
   try {
@@ -52,8 +52,8 @@ export async function* inSnapshot<Part>(
 }
 
 /**
- * Yields all rows of the first filter that finds any, newest first, in parts, from one snapshot. A part is read once the part before was
- * consumed. Rejects if Elasticsearch returns fewer rows than it counted.
+ * Yields all rows of the first filter that finds a row, newest first, in parts, from one snapshot. With `view=summary`, a part is read once the part
+ * before was consumed; with `view=full`, one part ahead. Rejects if Elasticsearch returns fewer rows than it counted.
  */
 export const exportList = (
   list: SearchedList,
@@ -74,7 +74,7 @@ async function* readList(
   const walk = (limit: number): Keys => walkList(snapshot, filter, limit, runQuery)
   let items: AsyncIterable<readonly Buffer[]>
   if (view === 'full')
-    // The stream prefetches one part.
+    // The stream reads one part ahead of the client.
     items = Readable.from(readWholeEntities(list, walk(maxDetailKeys), runQuery), { highWaterMark: 1 })
   else if (await runQuery((signal) => snapshot.hasLargeRows(signal)))
     items = readRows(snapshot, walk(maxKeys), runQuery)
@@ -82,7 +82,7 @@ async function* readList(
   for await (const rows of items) yield rows.map(pick)
 }
 
-/** Yields a page in parts, each with the total of the list. An empty page has one empty part. */
+/** Yields a page in parts, each with the total of the list. An empty page is one part without rows. */
 export const exportPage = (
   list: SearchedList,
   filters: Filters,
@@ -106,13 +106,13 @@ async function* readPage(
 
 export type WalkedSnapshot = Pick<ListSnapshot, 'countsOf' | 'keys'>
 
-/** Yields all row keys, newest first, in batches of at most `limit`. Rejects if Elasticsearch returns fewer than it counted. */
+/** Yields all row keys, newest first, in batches of at most `limit`. Rejects if Elasticsearch returns fewer keys than it counted rows. */
 export async function* walkList(snapshot: WalkedSnapshot, filter: Filter, limit: number, runQuery: RunQuery): Keys {
   for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), limit))
     yield allOf(count, await runQuery((signal) => snapshot.keys(filter, { clause, skip: 0 }, limit, signal)))
 }
 
-/** For lists without large rows. Their keys need not be read: only large rows have a size in them. */
+/** Reads the rows of a list without large rows. Keys need not be read first: they would only add the sizes of large rows. */
 function readSmallRows(snapshot: ListSnapshot, filter: Filter, runQuery: RunQuery): Rows {
   async function* places() {
     for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), maxRows))
@@ -130,8 +130,8 @@ const readRows = (snapshot: ListSnapshot, pages: Pages<RowKey>, runQuery: RunQue
   readParts(pages, (keys, bytes) => runQuery((signal) => snapshot.rowsOf(keys, signal), bytes))
 
 /**
- * Yields details in the order of their keys, in parts. They are read outside of the snapshot, so they may be newer than it, and an entity
- * deleted since is left out. Rejects if an entity has no detail.
+ * Yields details in the order of their keys, in parts. A detail is read outside of the snapshot, so it may be newer than the snapshot; if its entity
+ * was deleted since, it is left out. Rejects if an entity that is not deleted has no detail.
  */
 export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQuery: RunQuery): Rows {
   // Sizes are read before the details, because an `_mget` cannot be cancelled once its answer turns out too large.
@@ -146,11 +146,11 @@ export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQ
   return readParts(weighed(), (keys, bytes) => readLive(list, keys, bytes, runQuery))
 }
 
-/** How often a missing detail is read again: an indexer may have written the row, and still retry the detail. */
+/** How often a missing detail is read again: an indexer may have written the row already, and be about to write the detail. */
 const maxRetries = 8
 const pauseMs = 250
 
-/** The details of entities that are not deleted. Rejects if an entity has none. */
+/** The details of the entities that are not deleted. Rejects if a detail is missing. */
 async function readLive(list: SearchedList, keys: readonly RowKey[], bytes: number, runQuery: RunQuery) {
   const ids = keys.map(({ id }) => id)
   const details = await findDetails(list, ids, bytes, runQuery)
@@ -160,8 +160,8 @@ async function readLive(list: SearchedList, keys: readonly RowKey[], bytes: numb
 }
 
 /**
- * The details of the entities that have one, of `bytes` together at most. Missing details are read again for two seconds, in real time,
- * because they may not be refreshed, or not written, yet.
+ * The details of `ids`, or `deleted`, without missing details; together they have `bytes` at most. Missing details are read again for two seconds, in
+ * real time, because they may not be refreshed, or not written, yet.
  */
 export async function findDetails(
   list: SearchedList,

@@ -46,7 +46,7 @@ export interface SearchAnswer {
   readonly pit_id: string | undefined
 }
 
-/** The query in `body` must select the team. Rejects with `AnswerTooLong` above `maxBytes`. */
+/** Searches a list; the query in `body` must select the team. Rejects with `AnswerTooLong` if the answer is above `maxBytes`. */
 export async function searchTeam(
   list: SearchedList,
   body: SearchBody,
@@ -78,10 +78,10 @@ export function readAnswer(bytes: Buffer): SearchAnswer {
   return { hits: hits.hits, summaries, total: hits.total?.value, aggregations, pit_id }
 }
 
-/** One summary per hit; else throws `ElasticsearchUnavailable`. */
+/** The summaries of the hits; throws `ElasticsearchUnavailable` unless each hit has a summary. */
 export const rowsIn = ({ hits, summaries }: SearchAnswer): readonly Buffer[] => allOf(hits.length, summaries)
 
-/** Returns `items`; throws `ElasticsearchUnavailable` unless there are `count`. */
+/** Returns `items`; throws `ElasticsearchUnavailable` unless their number is `count`. */
 export function allOf<Item>(count: number, items: readonly Item[]): readonly Item[] {
   if (items.length === count) return items
   throw new ElasticsearchUnavailable('partial', `${items.length} were found of ${count}`)
@@ -95,7 +95,7 @@ export function totalOf({ total }: Pick<SearchAnswer, 'total'>): number {
 export const aggregationsIn = <T>(schema: z.ZodType<T>, { aggregations }: SearchAnswer): T =>
   parseWith(schema, aggregations)
 
-/** A row's sort key and id. `bytes`: the most that a large row takes; undefined for other rows. */
+/** A row's sort key and id. `bytes`: an upper bound for the size of a large row; undefined for other rows. */
 export type RowKey = { readonly position: string; readonly id: EntityId; readonly bytes: number | undefined }
 
 /** The keys of rows, from a search with `newestFirst` and `keysOnly(part)`. */

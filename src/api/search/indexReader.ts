@@ -8,17 +8,17 @@ import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
 import { findCopies } from './readPrimaries.ts'
 import { ElasticsearchUnavailable, type SearchClient, type SearchedList } from './searchClient.ts'
 
-/** All requests of a process share its caches. */
+/** Searches the indices. All requests of a process share its caches. */
 export interface IndexReader extends SearchClient {
   /** From this offset on, a page is found by counting instead of skipping the rows before it. */
   readonly deepPageFrom: number
   /** Reads in the cached snapshot of the version, or in a new one if the version is unknown or the cached one is gone. */
   readonly readSnapshot: <T>(list: SearchedList & Versioned, read: (snapshot: ListSnapshot) => Promise<T>) => Promise<T>
-  /** Whether a version of a list has large rows, by list and part (`hasLarge`). */
+  /** List and part → whether the part is large in any row of this version (`hasLarge`). */
   readonly largeParts: LRUCache<string, { readonly version: ListVersion; readonly hasLarge: boolean }>
 }
 
-/** Read before the list is searched; null while unknown. */
+/** The version of the list, which was read before the list is searched; null while it is unknown. */
 type Versioned = { readonly version: ListVersion | null }
 
 export type ListAt = SearchedList & IndexReader & Versioned
@@ -32,13 +32,13 @@ export const createIndexReader = (client: SearchClient, deepPageFrom: number): I
 
 const lifeMs = 30_000
 
-/** Failures after which a snapshot stays cached. */
+/** Reasons of failures after which a snapshot stays cached, because a later read may succeed. */
 const maySucceedLater: ReadonlySet<string> = new Set(['deadline', 'overloaded'])
 
 type CachedSnapshot = { readonly version: ListVersion; readonly opening: Promise<ListSnapshot>; forget(): void }
 
 /**
- * Caches a snapshot of each list's newest version, so that later pages reuse its counts. It has every change of its version: an indexer
+ * Caches a snapshot of each list's newest version, so that later pages reuse its counts. The snapshot has every change of its version: an indexer
  * refreshes, then replaces the version; a request reads the version, then opens the snapshot.
  */
 function snapshotCache(): IndexReader['readSnapshot'] {

@@ -5,7 +5,10 @@ import { keysIn, type RowKey, searchTeam } from './hits.ts'
 import { hasAny, type ListAt } from './indexReader.ts'
 import type { RunQuery, SearchedList } from './searchClient.ts'
 
-/** Whether any row of the list has a large `part`. Cached by version: one refresh may make rows large before it replaces the version. */
+/**
+ * Whether any row of the list has a large `part` (`largeBytes`). The result is cached for the version of the list. It may miss a large row that a
+ * refresh has just shown, until the indexer replaces the version.
+ */
 export async function hasLarge(list: ListAt, part: EntityPart, runQuery: RunQuery): Promise<boolean> {
   const { type, teamId, version, largeParts } = list
   const name = `${teamList(type, teamId)} ${part}`
@@ -16,21 +19,21 @@ export async function hasLarge(list: ListAt, part: EntityPart, runQuery: RunQuer
   return isAnyLarge
 }
 
-/** The most bytes of an entity's detail. `id` may be any text. */
+/** An upper bound for the bytes of an entity's detail. `id` may be any text. */
 export async function weighDetail(list: ListAt, id: string, runQuery: RunQuery): Promise<number> {
   if (!isIdentifier(id) || !(await hasLarge(list, 'detail', runQuery))) return largeBytes
   const [bytes] = await runQuery((signal) => weighDetails(list, [id as EntityId], signal))
   return bytes ?? largeBytes
 }
 
-/** The most bytes of each detail, in the order of `ids`; undefined for details that are not large. */
+/** An upper bound for the bytes of each detail, in the order of `ids`; undefined for details that are not large. */
 export async function weighDetails(
   list: SearchedList,
   ids: readonly EntityId[],
   signal: AbortSignal,
 ): Promise<readonly (number | undefined)[]> {
   const named = { ids: { values: ids.map((id) => documentId(list.teamId, id)) } }
-  // With both filters, Elasticsearch looks up no id if the team has no large detail.
+  // If the team has no large detail, the first filter matches nothing, and Elasticsearch looks up no id.
   const query = { bool: { filter: [largeOf(list.teamId, 'detail'), named] } }
   const body = { query, sort: newestFirst, size: ids.length, track_total_hits: false, ...keysOnly('detail') }
   const keys = keysIn(await searchTeam(list, body, signal), 'detail')
@@ -41,16 +44,16 @@ export async function weighDetails(
 export type Rows = AsyncGenerator<readonly Buffer[], void, undefined>
 export type Pages<Key> = AsyncIterable<readonly Key[]> | Iterable<readonly Key[]>
 
-/** The target size of a part, and its maximum, except for a single larger row. */
+/** The target size of a part, and its maximum. A larger row is a part of its own. */
 const partBytes = 512 * 1024
 export const mostPartBytes = 4 * 1024 * 1024
 const firstRows = 100
-/** The number of rows that fit into `mostPartBytes` if none is large. */
+/** The number of rows that always fit into `mostPartBytes` if no row is large. */
 export const maxRows = mostPartBytes / largeBytes
 
 /**
- * Reads the rows of keys in parts of about `partBytes`. Keys have the size of large rows; that of others is estimated from the rows before.
- * `bytes`: the maximum size of a part.
+ * Reads the rows of keys in parts of about `partBytes`. The keys of large rows have their size; the size of other rows is estimated from the rows that
+ * were read before. `read` gets the keys of a part, and an upper bound for the bytes of its rows.
  */
 export async function* readParts<Key extends Pick<RowKey, 'bytes'>>(
   pages: Pages<Key>,

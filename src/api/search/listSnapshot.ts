@@ -15,38 +15,38 @@ import {
 import * as hits from './hits.ts'
 import { askShard, ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
 
-/** For opening and for closing. */
+/** The deadline of the request that opens a snapshot, and of the request that closes it. */
 const deadlineMs = 5_000
 
 /** A range of sort keys (`clause`) that contains a page. The page begins `skip` rows after the newest row of the range. */
 export type KeyRange = { readonly clause: Clause; readonly skip: number }
 
-/** A team's list in a point in time: every search sees the same state, whatever is written meanwhile. */
+/** A team's list in a point in time of Elasticsearch: every search reads the same state, whatever is written meanwhile. */
 export interface ListSnapshot {
-  /** The counts are cached in the snapshot. */
+  /** Counts the rows of a filter. The snapshot caches the counts. */
   countsOf(filter: Filter, runQuery: RunQuery): ListCounts
   /** Extends the life of the snapshot, as any search does. */
   renew(signal: AbortSignal): Promise<void>
   hasLargeRows(signal: AbortSignal): Promise<boolean>
   /** Up to `limit` rows, as raw summaries. */
   rows(filter: Filter, range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly Buffer[]>
-  /** Without reading stored documents. */
+  /** The keys of up to `limit` rows, without reading stored documents. */
   keys(filter: Filter, range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly hits.RowKey[]>
-  /** The keys must be newest first. */
+  /** The rows of `keys`, which must be newest first. */
   rowsOf(keys: readonly hits.RowKey[], signal: AbortSignal): Promise<readonly Buffer[]>
   /** Closes the snapshot before `keep_alive` expires. Never throws. */
   close(): void
 }
 
 export interface ListCounts {
-  /** Rows per `stepMs` of creation time, newest first, without empty steps. */
+  /** The number of rows in each step of `stepMs` of creation time, newest first, without empty steps. */
   countByTime(
     span: TimeSpan | undefined,
     stepMs: number,
   ): Promise<readonly { readonly startMs: number; readonly count: number }[]>
   /**
-   * Rows per next character of the positions that begin with `prefix`, newest first, without empty steps; the character is undefined where
-   * an id ends.
+   * The number of rows for each next character of the positions that begin with `prefix`, newest first, without empty steps; the character is undefined
+   * for the position that ends there.
    */
   countByCharacter(
     prefix: string,
@@ -58,8 +58,8 @@ export interface ListCounts {
 const openedSchema = z.object({ id: z.string() })
 
 /**
- * Opens a snapshot that Elasticsearch keeps for `lifeMs` after its last search. Not abortable: an aborted request would lose the id that is
- * needed to close it.
+ * Opens a snapshot that expires `lifeMs` after its last search. The request cannot be aborted by the caller: Elasticsearch could have opened a point in
+ * time whose id is lost, so that nobody could close it.
  */
 export async function openListSnapshot(list: SearchedList, lifeMs: number): Promise<ListSnapshot> {
   const keep_alive = `${lifeMs}ms`
@@ -71,11 +71,11 @@ export async function openListSnapshot(list: SearchedList, lifeMs: number): Prom
 
 type OpenedPointInTime = { readonly id: string; readonly keep_alive: string }
 
-/** Searches a point in time by its latest id: each response may carry a new one. */
+/** Searches a point in time by its latest id, because each response may contain a new id. */
 function pointInTime(list: SearchedList, opened: OpenedPointInTime) {
   let pit = opened
   const send = async (body: hits.SearchBody, signal: AbortSignal): Promise<hits.SearchAnswer> => {
-    // Then Elasticsearch answers 404 for a snapshot whose node has left: missing, not an outage.
+    // Without partial results, Elasticsearch answers 404 for a snapshot whose node has left, so that it counts as missing, not as an outage.
     const querystring = { allow_partial_search_results: false }
     const request = { method: 'POST', path: '/_search', querystring, body: { pit, ...body } } as const
     const { isFound, bytes } = await list.send(request, signal)
@@ -129,7 +129,7 @@ function listSnapshot(list: SearchedList, opened: OpenedPointInTime): ListSnapsh
   }
 }
 
-/** The total is for speed: without it, Elasticsearch tries to skip non-competitive hits, which takes longer in a snapshot. */
+/** The total is requested for speed: without it, Elasticsearch tries to skip non-competitive hits, which takes longer in a snapshot. */
 const inOrder = { sort: newestFirst, track_total_hits: true }
 
 const bucketsSchema = z.object({
@@ -142,9 +142,9 @@ const positionBegins = (prefix: string): Clause => ({ prefix: { position: prefix
 
 type Counted = string | readonly object[]
 
-/** The estimated size of a cached count; a character of its cache key takes two bytes. */
+/** The estimated size of one cached count. A character of the cache key takes two bytes. */
 const bytesPerCount = 64
-/** The next page needs most counts again. */
+/** Parameters → counts, cached because the next page needs most counts again. */
 type CountCache = LRUCache<string, Counted>
 const createCountCache = (): CountCache =>
   new LRUCache({
@@ -179,7 +179,7 @@ function listCounts(
       once(prefix, async () => {
         const filters = [...idCharacters.map((next) => positionBegins(prefix + next)), { term: { position: prefix } }]
         const buckets = await bucketsOf([], { filters: { filters } })
-        // The last filter is for the id that ends here: it sorts before longer ids, so it is last in descending order.
+        // The last filter matches the position that ends here. It sorts before longer positions, so it is last in descending order.
         const steps = buckets.map(({ doc_count }, at) => ({ character: idCharacters[at], count: doc_count }))
         return steps.filter(({ count }) => count > 0)
       }),

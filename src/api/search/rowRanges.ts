@@ -2,7 +2,7 @@ import { clampToInstants, toInstant } from '../../core/model/instant.ts'
 import { type Clause, createdWithin, type TimeSpan } from './clauses.ts'
 import type { KeyRange, ListCounts } from './listSnapshot.ts'
 
-/** Adjacent rows: all rows of a time span, or, within one millisecond, all rows between two positions. */
+/** Adjacent rows: all rows of a time span, or, within one millisecond, all rows between two positions (sort keys of the list). */
 type Place = TimeSpan & {
   readonly positions?: { readonly oldest: string; readonly newest: string }
   readonly count: number
@@ -14,7 +14,7 @@ type Place = TimeSpan & {
 const stepsMs = [90 * 86_400_000, 3 * 3_600_000, 10_000, 1]
 /** The most rows that Elasticsearch skips before a page. */
 const maxSkip = 100
-/** Larger places are divided before they are searched. */
+/** Places with more rows are divided before they are searched. */
 const maxPlaceRows = 1_000
 /** Sorts after all characters of ids. */
 const afterAll = '\u{10ffff}'
@@ -26,9 +26,9 @@ export interface PageRange {
 }
 
 /**
- * Finds the sort-key range of the `limit` rows from `offset` on by counting, without skipping all rows before: counts rows per 90 days,
- * divides the place with the page's first row into steps of 3 hours, and so on; then the same for the last row. The range has at most `2 *
- * maxPlaceRows` rows more than the page.
+ * Finds by counting, without skipping the rows before, in which range of sort keys the `limit` rows from `offset` on are. Counts the rows per 90 days;
+ * then, within the 90 days of the page's first row, per 3 hours, and so on; then the same for the last row. The range has at most `2 * maxPlaceRows`
+ * rows more than the page.
  */
 export async function rangeOfPage(list: ListCounts, offset: number, limit: number): Promise<PageRange> {
   const places = await placesByTime(list)
@@ -44,7 +44,7 @@ export const countRows = async (list: ListCounts): Promise<number> => totalOf(aw
 
 const totalOf = (places: readonly Place[]): number => places.reduce((sum, { count }) => sum + count, 0)
 
-/** Splits a list, or `places` of it, into ranges of at most `limit` rows, newest first. */
+/** Splits a list, or only its `places`, into ranges of at most `limit` rows, newest first. */
 export async function* rangesOfRows(
   list: ListCounts,
   limit: number,
@@ -82,7 +82,7 @@ async function placesByTime(
   })
 }
 
-/** The places of a millisecond by the next character of the id. A prefix that all ids share is skipped at once. */
+/** Divides a millisecond by the next character of the ids. If all ids share it, the rest of their common prefix is skipped at once. */
 async function placesById(list: ListCounts, moment: TimeSpan, begin: string): Promise<readonly Place[]> {
   const steps = await list.countByCharacter(begin)
   return steps.map(({ character, count }) => {
@@ -98,8 +98,8 @@ async function placesById(list: ListCounts, moment: TimeSpan, begin: string): Pr
 }
 
 /**
- * Finds a place of at most `maxPlaceRows` rows with the row at `offset`, which has at most `mostSkipped` rows of the place before it
- * (`skip`).
+ * Finds a place that contains the row at `offset`. The place has at most `maxPlaceRows` rows, and within it at most `mostSkipped` rows come before the
+ * row (`skip`).
  */
 async function locate(
   places: readonly Place[],
@@ -117,7 +117,7 @@ async function locate(
   throw new Error('the counts of a snapshot do not add up')
 }
 
-/** A clause for all rows from one place to another, the same or an older one. */
+/** A clause for all rows from the place `newest` to the place `oldest`, both included; they may be the same place. */
 function between(newest: Place, oldest: Place): Clause {
   if (newest.positions === undefined && oldest.positions === undefined)
     return createdWithin({ fromMs: oldest.fromMs, toMs: newest.toMs })
@@ -126,5 +126,5 @@ function between(newest: Place, oldest: Place): Clause {
   return { range: { position: { gte, lte } } }
 }
 
-/** The common prefix of all positions of a millisecond. Clamped: the first step may begin before the first valid instant. */
+/** The common prefix of all positions of a millisecond. The time is clamped, because the first step may begin before the first valid instant. */
 const beginOf = (epochMs: number): string => `${toInstant(clampToInstants(epochMs))}|`

@@ -9,17 +9,17 @@ import { hasLarge, mostBytesOf, mostPartBytes, readParts } from './largeRows.ts'
 import { AnswerTooLong, ElasticsearchUnavailable, type RunQuery } from './searchClient.ts'
 import { maxPageBytes, type PickRow } from './searchPage.ts'
 
-/** Positions of one partition, from the first to below the second. */
+/** Log positions of one partition: from `from` to below `below`. */
 export type PositionRange = { readonly from: LogPosition; readonly below: LogPosition }
 
-/** A search for one page of changes. */
+/** A search for one page of a walk, which reads all changes from a cursor to the positions that were visible when the walk began (`changes.ts`). */
 export type ChangesSearch = {
   readonly list: ListAt
   /** The rest of the walk, in ascending order. */
   readonly ranges: readonly PositionRange[]
-  /** If rows share the first position: the list `position` of the row after which to begin. */
+  /** If several rows share the first log position: the list `position` (`documentFormat.ts`) of the row after which to begin. */
   readonly after: string | undefined
-  /** Whether the first range may fill the page. Then it is searched first, which is faster than all ranges at once. */
+  /** Whether the first range may fill the page. If so, it is searched alone first, which is faster than a search of all ranges. */
   readonly isLong: boolean
   readonly hasDeletions: boolean
   readonly limit: number
@@ -28,12 +28,12 @@ export type ChangesSearch = {
 }
 
 /**
- * Where a page begins: at a log position, after the row there whose list `position` is `after`. Only documents that were copied from a
- * replaced log share a log position: 0.
+ * Where a page begins: at a log position, and there after the row whose list `position` is `after`. Only documents that a rebuild has carried over from
+ * a replaced log share a log position, which is 0.
  */
 export type PlaceInWalk = { readonly at: LogPosition; readonly after: string | undefined }
 
-/** The rows as JSON, and where the next page begins; undefined after the last row. */
+/** The rows as JSON. `next`: where the next page begins; undefined after the last row. */
 export type ChangesPage = { readonly items: readonly Buffer[]; readonly next: PlaceInWalk | undefined }
 
 /** The request's queue functions (`queryQueue.ts`). */
@@ -41,7 +41,7 @@ type Turns = { readonly runQuery: RunQuery; readonly holdAnswer: (bytes: number)
 
 /** A row with its log position and its list `position` (`order`); a deletion has no `order`. */
 type Row = { readonly at: LogPosition; readonly order: string | undefined; readonly item: Buffer }
-/** A row before it is read; only a large row has `bytes`. */
+/** A row before it is read. `bytes`: its size; undefined for a row that is not large (`largeBytes`). */
 type ChangeKey = {
   readonly at: LogPosition
   readonly order: string | undefined
@@ -53,9 +53,9 @@ type ChangeKey = {
 type RowsPage = { readonly rows: readonly Row[]; readonly next: PlaceInWalk | undefined }
 
 /**
- * Reads the next changes: at most `limit` rows and `maxPageBytes`; a larger row is a page of its own. There is no snapshot: a row that
- * changes meanwhile gets a position beyond the walk's target, and comes in the next walk. If all rows of a page changed meanwhile, the next
- * page is read at once.
+ * Reads the next changes: at most `limit` rows and `maxPageBytes`; a row above `maxPageBytes` is a page of its own. A walk needs no snapshot: if a row
+ * changes before it is read, it gets a position beyond the walk's target, and comes in the next walk. If all rows of a page have changed meanwhile, the
+ * next page is read at once.
  */
 export async function searchChanges(changes: ChangesSearch, turns: Turns): Promise<ChangesPage> {
   let { ranges, after } = changes
@@ -70,7 +70,7 @@ export async function searchChanges(changes: ChangesSearch, turns: Turns): Promi
   return { items: [], next: undefined }
 }
 
-/** The part of ranges from a position on. */
+/** The parts of the ranges that are at or above a position. */
 export const rangesFrom = (ranges: readonly PositionRange[], position: LogPosition): readonly PositionRange[] =>
   ranges
     .map(({ from, below }) => ({ from: from < position ? position : from, below }))
@@ -97,7 +97,7 @@ async function readPage(changes: ChangesSearch, turns: Turns): Promise<RowsPage>
   }
 }
 
-/** Reads rows, none of them large, in one search. */
+/** Reads rows of a list without large rows, in one search, or two (`firstOf`). */
 async function readSmallRows(changes: ChangesSearch, { runQuery, holdAnswer }: Turns): Promise<RowsPage> {
   const mostBytes = Math.min(changes.limit * largeBytes, mostPartBytes)
   const release = await holdAnswer(mostBytes)
@@ -108,7 +108,7 @@ async function readSmallRows(changes: ChangesSearch, { runQuery, holdAnswer }: T
   return { rows, next: nextAfter(rows, changes.limit) }
 }
 
-/** Reads positions and sizes first, then the rows in parts of bounded bytes. */
+/** First reads positions and sizes, then the rows, in parts of bounded bytes. */
 async function readByKeys(changes: ChangesSearch, { runQuery, holdAnswer }: Turns): Promise<RowsPage> {
   const part = changes.view === 'full' ? 'detail' : 'summary'
   const allKeys = await firstOf(changes, (some) =>
@@ -135,7 +135,7 @@ async function readByKeys(changes: ChangesSearch, { runQuery, holdAnswer }: Turn
   return { rows, next }
 }
 
-/** The first keys whose large rows fit into a page together, at least one. */
+/** The first keys whose large rows fit into a page together; at least one key. */
 function withinLarge(keys: readonly ChangeKey[]): readonly ChangeKey[] {
   let large = 0
   const end = keys.findIndex(({ bytes = 0 }, at) => {
@@ -145,23 +145,26 @@ function withinLarge(keys: readonly ChangeKey[]): readonly ChangeKey[] {
   return end === -1 ? keys : keys.slice(0, end)
 }
 
-/** Where the next page begins; undefined if there were fewer rows than `limit`, so there are no more. */
+/** Where the next page begins; undefined if the search has returned fewer rows than `limit`, because it has reached the end. */
 const nextAfter = (rows: readonly Placed[], limit: number): PlaceInWalk | undefined =>
   rows.length < limit ? undefined : placeAfter(rows.at(-1))
 
 type Placed = Pick<Row, 'at' | 'order'>
 
-/** The log position of documents that were copied from a replaced log. */
+/** The log position of documents that a rebuild has carried over from a replaced log. */
 const sharedPosition = 0
 
-/** A deletion at position 0 is that of partition 0's first record, and sorts after the rows that share the position. */
+/**
+ * The place after a row. Position 0 is shared by rows that were carried over, so the place after such a row is within the position. A deletion at
+ * position 0 is the first record of partition 0; it sorts after these rows, so the place after it is position 1.
+ */
 function placeAfter(row: Placed | undefined): PlaceInWalk | undefined {
   if (row === undefined) return undefined
   const isShared = row.at === sharedPosition && row.order !== undefined
   return isShared ? { at: row.at, after: row.order } : { at: (row.at + 1) as LogPosition, after: undefined }
 }
 
-/** The first rows of the ranges, at most `limit`. In a long walk, the other ranges are read only if the first has fewer. */
+/** The first rows of the ranges, at most `limit`. With `isLong`, reads the first range, and the others only if it has fewer rows than `limit`. */
 async function firstOf<Item>(
   { ranges, after, isLong, limit }: ChangesSearch,
   read: (part: Pick<ChangesSearch, 'ranges' | 'after' | 'limit'>) => Promise<readonly Item[]>,
@@ -255,7 +258,7 @@ type ReadRows = (
   runQuery: RunQuery,
 ) => Promise<readonly Row[]>
 
-/** The rows of keys, without those that have changed since. */
+/** The rows of keys, without the rows that have changed since the keys were read. */
 const readSummaries: ReadRows = async (changes, keys, bytes, runQuery) => {
   const first = keys[0]
   const last = keys.at(-1)
@@ -273,9 +276,9 @@ const readSummaries: ReadRows = async (changes, keys, bytes, runQuery) => {
 }
 
 /**
- * Whole entities, at least as new as their keys. An entity deleted since is left out: its deletion comes in the next walk. An entity
- * without a detail is left out, too: Elasticsearch refused the detail, so its record is a dead letter. A replay gives the row a new
- * position (`listToRepeat`).
+ * Whole entities, at least as new as their keys. If an entity was deleted since its key was read, it is left out: the deletion comes in the next walk.
+ * An entity without a detail is left out, too: Elasticsearch has refused the detail, so the record is a dead letter. When the dead letter is replayed,
+ * the row gets a new position (`listToRepeat` of the indexer), and comes then.
  */
 const readWhole: ReadRows = async ({ list, pick }, keys, bytes, runQuery) => {
   const live = keys.filter(({ isDeleted }) => !isDeleted).map(({ id }) => id)
@@ -290,6 +293,6 @@ const readWhole: ReadRows = async ({ list, pick }, keys, bytes, runQuery) => {
 const deletedItem = (id: EntityId, changedAt: string): Buffer =>
   Buffer.from(JSON.stringify({ id, changedAt, deleted: true }))
 
-/** Adds two members before those of an item, which has at least its `id`. An instant needs no JSON escapes. */
+/** Adds two members at the beginning of an item, which has at least the member `id`. An instant needs no JSON escapes. */
 const liveItem = (item: Buffer, changedAt: string): Buffer =>
   Buffer.concat([Buffer.from(`{"changedAt":"${changedAt}","deleted":false,`), item.subarray(1)])

@@ -9,11 +9,11 @@ export type SearchRequest = {
   readonly path: string
   readonly querystring?: Readonly<Record<string, string | boolean>>
   readonly body?: Readonly<Record<string, unknown>>
-  /** For requests to one team's shard: the list, and the alias or name of its index. Sent to the primary by `readPrimaries.ts`. */
+  /** Set for a request to one team's shard, which `readPrimaries.ts` sends to the primary: the list, and the alias or name of its index. */
   readonly shard?: List & { readonly alias: string }
-  /** Rejects with `AnswerTooLong` for a longer answer, without reading it. */
+  /** The most bytes to read: the request rejects with `AnswerTooLong` if the answer is longer. */
   readonly maxBytes?: number
-  /** Throws `ElasticsearchUnavailable` if an answer of status 200 contains a failure. */
+  /** Called with an answer of status 200; throws `ElasticsearchUnavailable` if the answer contains a failure. */
   readonly check?: (bytes: Buffer) => void
 }
 
@@ -28,11 +28,14 @@ export type SearchClient = {
 /** A list of a team, and the client that searches it. */
 export type SearchedList = SearchClient &
   List & {
-    /** The indices to search, read with the freshness of the request; undefined: those of the read aliases. */
+    /** The indices to search, which were read with the freshness of the request; undefined: search by the read aliases. */
     readonly indices: ListIndices | undefined
   }
 
-/** Runs a query in the team's turn; retries until the deadline while Elasticsearch is overloaded. `bytes`: the most that it returns. */
+/**
+ * Runs a query in the team's turn (`queryQueue.ts`). While Elasticsearch is overloaded, repeats it, up to six times and until the deadline. `bytes`:
+ * the most bytes that the query returns.
+ */
 export type RunQuery = <Answer>(send: (signal: AbortSignal) => Promise<Answer>, bytes?: number) => Promise<Answer>
 
 type UnavailableReason =
@@ -57,7 +60,7 @@ export class ElasticsearchUnavailable extends Error {
   }
 }
 
-/** Elasticsearch rejects a search as invalid. A bug, except where only Elasticsearch can decide, such as for time zones. */
+/** Elasticsearch rejects a search as invalid. This is a bug, except where only Elasticsearch can validate a parameter, such as a time zone. */
 export class InvalidSearch extends Error {
   /** The error type of the innermost cause. */
   readonly type: string
@@ -74,7 +77,7 @@ export class AnswerTooLong extends Error {
   override readonly name = 'AnswerTooLong'
 }
 
-/** Sends a request to the team's shard of a kind: in the list's `indices`, else the read alias. */
+/** Sends a request to the team's shard of a kind of document: in the index that the list's `indices` name, else in the index of the read alias. */
 export async function askShard(
   { indexPrefix, send, type, teamId, indices }: SearchedList,
   kind: DocumentKind,
@@ -90,7 +93,9 @@ export async function askShard(
   return bytes
 }
 
-/** Shorter than the deadline of a query: after a timeout, unlike an abort, the client avoids the node. */
+/**
+ * Shorter than the deadline of a query, so that a node that hangs causes a timeout: after a timeout, unlike after an abort, the client avoids the node.
+ */
 const requestTimeoutMs = 4_000
 
 export const openSearchClient = (client: Client, indexPrefix: string, hasAnswers: boolean): SearchClient => ({
@@ -118,7 +123,7 @@ export const openSearchClient = (client: Client, indexPrefix: string, hasAnswers
 
 function classifyClientError(error: unknown): unknown {
   if (error instanceof errors.ResponseError) {
-    // Only the type: the reason may quote the request.
+    // The error names only the type, because the reason may quote the request.
     const { type, reason } = innermost((error.body as { readonly error?: Cause } | null)?.error ?? {})
     const status = error.statusCode
     const detail = `${status} ${type}`
@@ -140,7 +145,7 @@ function classifyClientError(error: unknown): unknown {
 /** Errors of status 400 that are not the fault of the request: a closed index, a cancelled search. */
 const faultless = new Set(['index_closed_exception', 'task_cancelled_exception', 'search_phase_execution_exception'])
 
-/** Begins the reason of an error when the node in `preference` has no copy of the shard. */
+/** The beginning of the reason of an error that means: the node in `preference` has no copy of the shard. */
 export const noCopyReason = 'no data nodes with '
 
 /** Error types that mean too little memory or too many requests, with any status. */

@@ -10,16 +10,16 @@ export type PageRequest = { readonly page: number; readonly limit: number }
 
 export type RowsFound = { readonly total: number; readonly rows: readonly Buffer[] }
 
-/** Larger pages are streamed in parts. Only large rows make a page this large. */
+/** Pages above this size are streamed in parts. A page without large rows (`largeBytes`) is always smaller. */
 export const maxPageBytes = 2 * 1024 * 1024
 
 /** A page above `maxPageBytes`. */
 export class LargePage extends Error {}
 
 /**
- * One page of a list, newest first, with the exact total, by the first filter that finds any row. A page before offset `deepPageFrom` is
- * one search. A deeper page, or one of a list with large rows, is found by counting in a snapshot. Rejects with `LargePage` above
- * `maxPageBytes`.
+ * One page of a list, newest first, with the exact total, by the first filter that finds a row. A page before offset `deepPageFrom` takes one search
+ * for each filter that is tried. A deeper page, or a page of a list with large rows, is found by counting in a snapshot. Rejects with `LargePage` if
+ * the page is above `maxPageBytes`.
  */
 export function searchPage(
   list: ListAt,
@@ -37,7 +37,7 @@ export function searchPage(
   )
 }
 
-/** The result of the first filter that finds any row, else of the last one. */
+/** The result of the first filter that finds a row, else of the last filter. */
 export async function firstFound<Found extends { readonly total: number }>(
   [filter, ...others]: Filters,
   find: (filter: Filter) => Promise<Found>,
@@ -92,7 +92,7 @@ export type PickRow = (row: Buffer) => Buffer
 export const renderPage = (request: PageRequest, { total, rows }: RowsFound, pick: PickRow): Buffer =>
   Buffer.concat([beginOf(request, total), ...separated(rows.map(pick)), end])
 
-/** Renders the same page in parts; calls `onTotal` before the first one. */
+/** Renders a page in parts, with the same bytes as `renderPage`; calls `onTotal` before each part. */
 export async function* renderPageParts(
   request: PageRequest,
   parts: AsyncIterable<RowsFound>,
@@ -121,8 +121,8 @@ const end = Buffer.from(']}')
 const maxLinkBytes = 4_096
 
 /**
- * The `Link` header of a page (RFC 8288): `first`, `prev`, `next` and `last`, each with the request's other parameters. `prev` of a page
- * past the end is the last page. Undefined if it would be longer than 4 KiB. `url`: the list's public URL, without a query.
+ * The `Link` header of a page (RFC 8288): `first`, `prev`, `next` and `last`, each with the request's other parameters. `prev` of a page past the end
+ * is the last page. Undefined if the header would be longer than 4 KiB. `url`: the list's public URL, without a query.
  */
 export function pageLinks(url: string, querystring: string, { page, limit }: PageRequest, totalDocs: number) {
   // URLSearchParams strips one question mark at the beginning, which may belong to the query itself.
@@ -133,7 +133,7 @@ export function pageLinks(url: string, querystring: string, { page, limit }: Pag
   }
   const first = linkTo('first', 1)
   const last = Math.max(1, Math.ceil(totalDocs / limit))
-  // There are two links at least. Saves rendering thousands of parameters three more times.
+  // The header has two links at least. Checked now, because rendering thousands of parameters three more times would take long.
   if (2 * first.length > maxLinkBytes) return undefined
   const links = [
     first,

@@ -6,7 +6,7 @@ import type { Clause } from './clauses.ts'
 
 /** The number of a team's terms to which a fuzzy query may expand. */
 const maxExpansions = 50
-/** Only so many words are free: may match inside words of the title, and be misspelt. Bounds the cost of a search. */
+/** Only so many typed words are free, that is, may match inside words of the title and be misspelt. This bounds the cost of a search. */
 const maxFreeWords = 8
 /** Longer texts are searched in pieces: Elasticsearch refuses a wildcard with 315 equal characters. */
 const wholeLength = 300
@@ -14,12 +14,12 @@ const wholeLength = 300
  * A word or number of at least this length that was typed beside CJK characters may stand elsewhere in the title: 2026期末 finds "期末考试 2026".
  */
 const minLoneLength = 3
-/** In shorter words, the first letter must be right. */
+/** In a shorter word, the first letter must not be misspelt. */
 const minFreeLength = 6
 
 /**
- * A query for titles that contain the typed text, or all of its words in any order, also inside words. Of several typed words, those of
- * digits and those of one or two letters match only the beginnings of words. Punctuation matters where it joins words or stands alone.
+ * A query for titles that contain the typed text, or all of its words in any order, also inside words. Among several typed words, a word of digits, and
+ * a word of one or two letters, match only the beginnings of words. Punctuation matters where it joins words or stands alone.
  */
 export function exactTitle(teamId: TeamId, typed: string): Clause {
   const terms = termsOf(teamId)
@@ -47,14 +47,14 @@ function exactWords(terms: Terms, sought: readonly titles.SoughtWord[]): Clause 
   return all(withFreedom(titles.requiredWords(sought)).map((word) => exactWord(terms, word)))
 }
 
-/** Fallbacks for `exactTitle`, in order: one typo per word; two typos, which take four times as long. */
+/** Queries to try in this order if `exactTitle` finds nothing: with one typo a word; with two typos, which takes four times as long. */
 export function similarTitles(teamId: TeamId, typed: string): Clause[] {
   const readings = titles.soughtReadings(typed).map((sought) => withFreedom(titles.requiredWords(sought)))
   const [once = [], twice = []] = [1, 2].map((mostMistakes) => {
     const terms = termsOf(teamId, mostMistakes)
     const clauses = readings.flatMap((words) =>
       anySimilar(words, (word) => ({
-        // The exact word alone was searched by `exactTitle`, which found nothing.
+        // A single word need not be searched exactly again: `exactTitle` has found nothing.
         exact: words.length === 1 ? [] : [exactWord(terms, word)],
         similar: word.isFree ? similarWord(terms, word.word) : [],
       })),
@@ -93,8 +93,8 @@ const exactPlain = (terms: Terms, word: titles.TitleWord): Clause =>
   titles.mayStandInside(word) ? terms.holding(word.text) : terms.starting(word.text)
 
 /**
- * Matches words as one word: `e-mail` finds "email", `covid19` finds "COVID-19". Short ones match only whole words: `a/b` does not find
- * "about".
+ * Matches words as one word: `e-mail` finds "email", `covid19` finds "COVID-19". Words that punctuation joins to a short word match only whole words:
+ * `a/b` does not find "about".
  */
 function exactJoined(terms: Terms, words: titles.SoughtWord): Clause[] {
   if (!titles.areJoinable(words)) return []
@@ -124,7 +124,7 @@ function covered(terms: Terms, words: titles.SoughtWord, mayBeginInside = false)
   return all(clauses)
 }
 
-/** Clauses for misspellings of a word; none if the word must be exact. */
+/** Clauses for misspellings of a word; an empty list if the word must be exact. */
 function similarWord(terms: Terms, words: titles.SoughtWord): Clause[] {
   if (!words.every(titles.isSpelt)) return similarKana(terms, words)
   if (isPlain(words)) return similarPlain(terms, words[0])
@@ -182,7 +182,7 @@ interface Terms {
 /** `mostMistakes`: the most typos per word that `similar` allows. */
 function termsOf(teamId: TeamId, mostMistakes = 0): Terms {
   const salt = titles.titleSalt(teamId)
-  // Long words are indexed in overlapping pieces of twice `pieceLength`: a piece of `pieceLength` lies within one of them.
+  // Long words are indexed in overlapping pieces of twice `pieceLength`, so that any text of `pieceLength` lies within one indexed piece.
   const eachPiece = (text: string, clauseOf: (piece: string) => Clause, length = titles.pieceLength): Clause =>
     all(titles.piecesOf(text, length).map(clauseOf))
   const anywhere = (field: string, text: string, length?: number): Clause => {

@@ -7,7 +7,7 @@ import { beginsLikeOurs, unknownNameProblems } from './unknownNames.ts'
 
 export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
 
-/** What a process needs: an engine, or the sign-in of team owners. */
+/** What a process cannot do without: an engine, or the sign-in of team owners. Its variables must be set. */
 export type Need = Engine | 'sign-in'
 
 const topics = {
@@ -76,7 +76,7 @@ const environmentSchema = z.object({
 type Settings = z.output<typeof environmentSchema>
 
 export type Config = Settings & {
-  /** Set where secrets or certificates come from files. */
+  /** Rereads the configuration; undefined if no variable names a file of secrets or certificates. */
   readonly files?: Rereading<Config>
 }
 
@@ -145,12 +145,12 @@ const ofMechanisms = [
   },
   { mechanisms: ['aws-msk-iam'], names: ['AWS_REGION'] },
 ]
-/** Variables of which the second would be ignored if the first is set. */
+/** Pairs of variables: if the first is set, the second would be ignored. */
 const alternatives = [
   ['ELASTICSEARCH_API_KEY', 'ELASTICSEARCH_USERNAME'],
   ['SIGN_IN_SECRET', 'SIGN_IN_JWKS_URL'],
 ] as const
-/** Variables of certificates, and the URLs that must then use TLS. */
+/** Variables of certificates; the variable of the URL that must then use TLS, and its protocol. */
 const encrypted = [
   ['ELASTICSEARCH_CA_FILE', 'ELASTICSEARCH_URL', 'https:'],
   ['REDIS_CA_FILE', 'REDIS_URL', 'rediss:'],
@@ -216,7 +216,7 @@ const usersIn = (urls: readonly string[]): string[] =>
 /** A client certificate needs its own key. */
 const keyProblems = (environment: Environment): Problem[] =>
   clientCertificates.flatMap(([certificate, path]) => {
-    // Parsed here, because the schema returns no values if any variable is invalid.
+    // Parsed once more here, because the schema returns no values at all if one variable is invalid.
     const pem = values.certificates.safeParse(environment[certificate]).data
     const key = values.privateKey.safeParse(environment[path]).data
     if (pem === undefined || key === undefined) return []

@@ -14,26 +14,31 @@ export type Tls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key'>
 export type EngineProbe = {
   readonly engine: Engine
   readonly caSetting: keyof Config
-  /** The setting of the client certificate; missing if the engine takes none. */
+  /** The setting of the client certificate; missing for an engine to which this process sends no certificate. */
   readonly certificateSetting?: keyof Config
   readonly tls: Tls
   /** The engine's TLS addresses, whose certificates are checked. */
   readonly addresses: readonly Address[]
-  /** Resolves with the problem of the setting that the engine rejects, if any. Rejects when the engine is unreachable. */
+  /** Resolves with the problem of the setting that the engine rejects; with undefined if it accepts all. Rejects when the engine is unreachable. */
   tryCredentials(signal: AbortSignal): Promise<Problem | undefined>
 }
 
-/** `problem`: of the setting that the engine rejects. */
+/** The result of `probe`. `problem`: the setting that the engine rejects, or the certificate that this process rejects, and why. */
 export type ProbeOutcome =
   | { readonly kind: 'accepted' }
   | { readonly kind: 'rejected'; readonly problem: Problem }
   | { readonly kind: 'unreachable' }
 
-/** A service starts soon even if an engine hangs, and calls `probeLater`. A command can do nothing without its engines, so it waits longer. */
+/**
+ * How long a starting process waits for the probe of an engine. A service starts even if the engine hangs, and repeats the probe with `probeLater`. A
+ * command can do nothing without its engines, so it waits longer.
+ */
 export const probeDeadlineMs = { service: 3_000, command: 10_000 }
 const retryMs = 2_000
 
-/** Checks certificates and credentials of an engine once, for `deadlineMs` at most, or until `stop` aborts. */
+/**
+ * Checks certificates and credentials of an engine once. Without an answer within `deadlineMs`, or before `stop` aborts, the engine is `unreachable`.
+ */
 export async function probe(
   engine: EngineProbe,
   deadlineMs = probeDeadlineMs.service,
@@ -81,12 +86,12 @@ async function certificateProblem(
   const socket = connect({
     host,
     port,
-    // Checked below: as an error, an untrusted certificate would look like any other failure.
+    // The certificate is checked below: as an error of the socket, an untrusted certificate would look like any other failure.
     rejectUnauthorized: false,
     ...(isIP(host) === 0 && { servername: host }),
     ...probe.tls,
   })
-  // In TLS 1.3 the client is connected before the engine judges its certificate. If the engine accepts it, a session follows.
+  // In TLS 1.3 the client is connected before the engine has checked its certificate. If the engine accepts the certificate, it sends a session.
   const judged = once(socket, 'session', { signal: AbortSignal.any([signal, AbortSignal.timeout(judgementMs)]) })
   judged.catch(() => undefined)
   try {

@@ -3,7 +3,7 @@ import type { Problem } from '../model/schema.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Secrets, and the addresses and users that stores of secrets often keep beside them. */
+/** Variables of secrets, and of addresses and users, which stores of secrets often contain, too. */
 const secrets = [
   'ELASTICSEARCH_URL',
   'ELASTICSEARCH_USERNAME',
@@ -24,11 +24,11 @@ export const fileVariables: ReadonlyMap<string, string> = new Map(secrets.map((n
 type WithSecrets = {
   /** The environment with the content of its files, without line breaks at their ends. */
   readonly values: Environment
-  /** By the variable whose value a file should contain. */
+  /** Variable whose value could not be read from its file → problem. */
   readonly problems: ReadonlyMap<string, Problem>
 }
 
-/** Reads the values that the environment gives as files. */
+/** Reads the files that the environment names (`fileVariables`). */
 export function readSecretFiles(environment: Environment): WithSecrets {
   const values: Record<string, string | undefined> = { ...environment }
   const problems = new Map<string, Problem>()
@@ -60,7 +60,7 @@ export interface Rereading<Settings> {
 
 const rereadMs = 1_000
 
-/** Rereads settings by `read`; `first`: the settings until then. */
+/** Rereads settings by `read`. `first`: the settings until the first rereading. */
 export function rereading<Settings>(first: Settings, read: () => Read<Settings>): Rereading<Settings> {
   let settings = first
   let readAtMs = performance.now()

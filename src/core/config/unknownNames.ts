@@ -1,7 +1,7 @@
 import type { Problem } from '../model/schema.ts'
 import { type Environment, fileVariables } from './secretFiles.ts'
 
-/** Refuses unknown names with a prefix of ours: a misspelt variable would silently have its default. */
+/** Refuses unknown names that begin like our variables: otherwise a misspelt variable would silently have its default. */
 export const unknownNameProblems = (environment: Environment, variableNames: ReadonlySet<string>): Problem[] =>
   Object.keys(environment)
     .filter((name) => beginsLikeOurs(name) && !isKnown(name, variableNames))

@@ -1,18 +1,18 @@
 import type { EntityId } from '../model/ids.ts'
 import type { Instant } from '../model/instant.ts'
 
-/** JSON white space around the summary, and nowhere else in a list document: readers cut the summary out without parsing. */
+/** White space of JSON that stands around the summary and nowhere else in a list document, so that readers find the summary without parsing. */
 export const summaryDelimiter = '\t'
 
 /** The parts of an entity, each of which may be large. */
 export type EntityPart = 'summary' | 'detail'
 
-/** The list document contains the sizes of parts above this: a reader knows how many bytes it is about to fetch. */
+/** The list document contains the size of each part above this one, so that a reader knows before a request how many bytes it will get. */
 export const largeBytes = 16 * 1024
 
 /**
- * The sort key of lists: creation time, then id, as text. With a numeric field in its index sort, Elasticsearch would not stop a search early, and
- * page 1 of a large team would take five times as long.
+ * The sort key of lists: creation time, then id, as one text. With two fields, of which the time is numeric, Elasticsearch would not stop a search
+ * after the first rows of the sorted index, and page 1 of a large team would take five times as long.
  */
 export const position = (createdAt: Instant, id: string): string => `${createdAt}|${id}`
 

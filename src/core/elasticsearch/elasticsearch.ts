@@ -15,7 +15,7 @@ import { printable } from '../monitoring/log.ts'
 /** `requestTimeout` (ms): by default `defaultRequestTimeoutMs`. */
 export type RequestOptions = { readonly signal: AbortSignal; readonly requestTimeout?: number }
 
-/** Passes bytes through. Parsing would reorder names and lose digits of documents, which the API serves byte for byte. */
+/** Returns an answer in bytes as it is. Parsing would reorder names and lose digits of documents, which the API serves byte for byte. */
 export class RawSerializer extends Serializer {
   override deserialize<T = unknown>(json: string | Uint8Array): T {
     return typeof json === 'string' ? super.deserialize<T>(json) : (json as T)
@@ -26,17 +26,18 @@ export class RawSerializer extends Serializer {
 export const bytesContext = { isForBytes: true }
 
 /**
- * Options of a request for an answer in bytes of JSON. If a node is unreachable or answers 502, 503 or 504, as without a master, the client tries the
- * next node, each node once.
+ * Options of a request for an answer in bytes of JSON. If a node is unreachable or answers 502, 503 or 504, for example because it has no master, the
+ * client sends the request to the next node, once to each node.
  */
 export const asBytes = ({ connectionPool }: Client) => ({ context: bytesContext, maxRetries: connectionPool.size - 1 })
 
 /**
  * Works around three bugs of `UndiciConnection`:
- * - When a caller aborts its request, it marks the node as dead. Here only a connection error does.
- * - When a request times out, it dispatches `abort` on the caller's signal. That ends everything else that listens to the signal: other requests,
- *   waits, timers of the process.
- * - It ends a request after the client's timeout even if the request has a longer one. Here the client's timeout bounds only the pause between two parts
+ * - When a caller aborts its request, the client marks the node as dead. Here an abort is reported as `RequestAbortedError`, which does not count
+ *   against the node.
+ * - When a request times out, the connection dispatches `abort` on the caller's signal. This ends everything else that listens to the signal: other
+ *   requests, waits, timers of the process. Here each request has a signal of its own.
+ * - A request ends after the client's timeout even if the request has a longer one. Here the client's timeout bounds only the pause between two parts
  *   of a body.
  */
 class AbortableConnection extends UndiciConnection {
@@ -78,7 +79,7 @@ class AbortableConnection extends UndiciConnection {
   }
 }
 
-/** Bounds the answer: the client does not check the length of a stream. */
+/** Reads a body, or throws if it is longer than `maxBytes`: the client does not check the length of a stream. */
 async function readAtMost(body: AsyncIterable<Buffer>, maxBytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
   const parts: Buffer[] = []
   let length = 0
@@ -93,7 +94,7 @@ async function readAtMost(body: AsyncIterable<Buffer>, maxBytes = Number.POSITIV
 /** The beginning of the error for an answer longer than `maxResponseSize`, as in the client. */
 export const tooLongMessage = 'The content length'
 
-/** Connections that send the present credentials; the client would send those of its creation. */
+/** Connections that send the present credentials; the client alone would send the credentials with which it was created. */
 const authenticating = (config: Config): typeof AbortableConnection =>
   class extends AbortableConnection {
     protected override read(params: ConnectionRequestParams, options: ConnectionRequestOptions): Promise<unknown> {
@@ -107,7 +108,7 @@ const authenticating = (config: Config): typeof AbortableConnection =>
     }
   }
 
-/** Without it, an unanswered request would wait for ever: the client has no default timeout. */
+/** Without this timeout, an unanswered request would wait for ever: the client has no default. */
 export const defaultRequestTimeoutMs = 60_000
 
 /** A client that parses responses, unless a request has the options `asBytes`. It retries only if a request has `maxRetries`. */
@@ -130,10 +131,10 @@ const major = 9
 /** The first minor version that can remove an index block while it is being added. */
 const minor = 1
 const needed = `Elasticsearch ${major}.${minor} or a later ${major} is needed`
-/** The releases in which replicas of an overloaded shard may lack documents of their primary (elastic/elasticsearch#158212). */
+/** Releases that are refused: replicas of an overloaded shard may lack documents of their primary (elastic/elasticsearch#158212). */
 const losing = new Set(['9.5.0', '9.5.1', '9.5.2'])
 const mediaType = `application/vnd.elasticsearch+json; compatible-with=${major}`
-/** Statuses 400 to 599, which are results for the probe, not errors. */
+/** Statuses 400 to 599: the probe evaluates these answers, so the client must not throw. */
 const refusals = Array.from({ length: 200 }, (_, at) => 400 + at)
 const mediaTypes = { accept: mediaType, 'content-type': mediaType }
 
@@ -147,12 +148,12 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
   addresses: config.ELASTICSEARCH_URL.filter((url) => url.startsWith('https:')).map((url) => addressIn(url, httpsPort)),
   tryCredentials: async (signal) => {
     const client = connectElasticsearch(config)
-    // Tries every node: one of several may be unreachable.
+    // Every node is tried, because some may be unreachable.
     const maxRetries = config.ELASTICSEARCH_URL.length - 1
     const ask: Ask = async (params) =>
       await client.transport.request(params, { signal, meta: true, headers: mediaTypes, ignore: refusals, maxRetries })
     try {
-      // Needs no privilege. If security is disabled, the endpoint is missing, and the status is an error other than 401.
+      // This request needs no privilege. If security is disabled, the endpoint is missing, and the status is an error other than 401.
       const who = await ask({ method: 'GET', path: '/_security/_authenticate' })
       return who.statusCode === 401 ? credentialsProblem(config) : await versionProblem(ask)
     } catch (error) {
@@ -164,10 +165,10 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
   },
 })
 
-/** The problem if the version of the server does not fit; undefined if it does, or is unknown. */
+/** The problem if the version of the server is not supported; undefined if it is supported or unknown. */
 async function versionProblem(ask: Ask): Promise<Problem | undefined> {
   const path = 'ELASTICSEARCH_URL'
-  // May be refused: our roles lack the privilege, `cluster:monitor/main`.
+  // This request may be refused: the roles of `security` lack its privilege, `cluster:monitor/main`.
   const about = await ask({ method: 'GET', path: '/' })
   const { version } = (about.body ?? {}) as { version?: { number?: unknown } }
   if (about.statusCode === 200 && typeof version?.number === 'string') {

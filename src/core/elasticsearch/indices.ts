@@ -38,9 +38,9 @@ export type IndexDefinition = {
 export const aliasOf = (prefix: string, kind: DocumentKind): Alias => `${prefix}-${kind}` as Alias
 
 /**
- * The alias for writers of an index: indexers, or the `rebuild` that fills it before it serves. Writers name it with `require_alias`: a write to a missing
- * index fails, instead of creating an index without our mapping. Removing the alias fences writers: of a retired generation, or of a rebuild whose
- * generation another rebuild fills.
+ * The alias for writers of an index: indexers, or the rebuild that fills the index before it serves (`rebuild`: its name). Writers use the alias with
+ * `require_alias`, so that a write to a missing index fails, instead of creating an index without our mapping. Removing the alias fences writers: the
+ * indexers of a retired generation, or a rebuild whose generation another rebuild has taken over.
  */
 export const writeAliasOf = (index: PhysicalIndex, rebuild?: string): Alias =>
   `${index}-write${rebuild === undefined ? '' : `-${rebuild}`}` as Alias
@@ -65,7 +65,7 @@ export function readPhysicalName(prefix: string, name: string): PhysicalName | u
   return { kind: kind as DocumentKind, version: Number(version), generation: Number(generation) }
 }
 
-/** Whether a physical index has an older mapping than this release, by its name, so that it may lack fields. */
+/** Whether the mapping of a physical index is older than this release's, so that it may lack fields. Decides by the name of the index. */
 export function hasOlderMapping(prefix: string, index: string, hasAnswers: boolean): boolean {
   const name = readPhysicalName(prefix, index)
   return name !== undefined && name.version < definitionOf(name.kind, hasAnswers).version
@@ -78,7 +78,7 @@ const definitions = Object.fromEntries(documentKinds.map((kind) => [kind, JSON.p
   Record<DocumentKind, IndexDefinition>
 >
 
-/** Half a version lower: older than the same mapping with answers. */
+/** Its version is half a version lower. So once answers are to be indexed, an index without them counts as older (`hasOlderMapping`). */
 const submissionsWithoutAnswers = withoutAnswers(definitions.submissions)
 
 function withoutAnswers({ version, settings, mappings }: IndexDefinition): IndexDefinition {

@@ -8,17 +8,17 @@ import type { PhysicalIndex } from './indices.ts'
 export type StoredDocument = {
   readonly id: DocumentId
   readonly version: number
-  /** JSON text: the source as it was indexed, or its requested members; empty if none were requested. */
+  /** JSON text: the source as it was indexed, or its requested members; empty if no members were requested. */
   readonly source: string
-  /** JSON text of the `docvalue_fields` of a scan; empty otherwise. */
+  /** JSON text of the `docvalue_fields` that a scan requested; empty without such fields. */
   readonly fields: string
-  /** The sequence number of its last change; NaN in a scan. */
+  /** The sequence number of the document's last change; NaN in a scan, which does not request it. */
   readonly seqNo: number
 }
 
 /**
- * Reads documents in real time, searchable or not, in the order of `ids`; undefined for a missing document. `members`: the members of the source to
- * return; undefined for all. Rejects unless Elasticsearch answers for every document.
+ * Reads documents in real time, also if they are not searchable yet, in the order of `ids`; undefined for a missing document. `members`: the members of
+ * the source to return; undefined for all. Rejects unless Elasticsearch answers for every document.
  */
 export async function multiGet(
   client: Client,
@@ -41,7 +41,7 @@ export async function multiGet(
   })
 }
 
-/** A whole document may be a megabyte or more. */
+/** The most documents in one request of `readWhole`: a whole document may be a megabyte or more. */
 const wholePerRequest = 20
 
 /** Reads whole documents in real time, in parts; leaves out missing documents. */
@@ -57,22 +57,25 @@ export async function* readWhole(
   }
 }
 
-/** The text of an answer. Parsing it would reorder names and lose digits. */
+/** The text of an answer. Parsing it would reorder names and lose digits of the documents. */
 async function textOf(client: Client, request: TransportRequestParams, options: RequestOptions): Promise<string> {
   const bytes = await client.transport.request<Uint8Array>(request, { ...options, ...asBytes(client) })
   return Buffer.from(bytes).toString()
 }
 
-/** `size`: the most documents per part. */
+/** `size`: the most documents in a part. */
 type ScanQuery = Pick<estypes.SearchRequest, 'query' | 'preference' | '_source' | 'docvalue_fields'> & { size: number }
 
 /** How long the point in time lives after each part. */
 const keepAlive = '2m'
 const partBytes = 1024 * 1024
-/** Documents of the first part, before the size of sources is known. */
+/** The number of documents in the first part, before the size of their sources is known. */
 const firstSize = 10
 
-/** Yields all matching documents of an index at one point in time, unordered, in parts of about a megabyte. Rejects unless every shard answers. */
+/**
+ * Yields all matching documents of an index at one point in time, unordered, in parts of about a megabyte and of `size` documents at most. Without
+ * sources, only `size` bounds the first part. Rejects unless every shard answers.
+ */
 export async function* scan(
   client: Client,
   index: PhysicalIndex,
@@ -99,7 +102,7 @@ export async function* scan(
       const answer = rawMembers(text)
       id = JSON.parse(answer.get('pit_id') ?? JSON.stringify(id)) as string
       const rawHits = rawMembers(answer.get('hits') ?? '').get('hits')
-      // An answer without hits must not count as the end.
+      // An answer without the member `hits` must not be mistaken for the end of the scan.
       if (rawHits === undefined) throw new Error(`Elasticsearch answered a search of ${index} without hits`)
       const hits = rawElements(rawHits).map(rawMembers)
       if (hits.length > 0) yield hits.map(documentOf)
@@ -109,7 +112,7 @@ export async function* scan(
     }
   } finally {
     const closing = { signal: AbortSignal.timeout(defaultRequestTimeoutMs) }
-    // If this fails, the point in time expires.
+    // If this fails, the point in time expires after `keepAlive`.
     await client.transport.request({ method: 'DELETE', path: '/_pit', body: { id } }, closing).catch(() => undefined)
   }
 }

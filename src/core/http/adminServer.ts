@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { type PlainAnswer, type Refuse, refusal, statusOf } from './clientErrors.ts'
 import { hostnameOf, type ListenAddress, serve } from './httpServer.ts'
 
-/** Path → handler, which gets the query of the request. */
+/** Path → handler; its parameter is the query of the request. */
 export type AdminPages = ReadonlyMap<string, (query: URLSearchParams) => Promise<PlainAnswer>>
 
 /** `allowedHosts`: names that `Host` may have, besides `localhost`, `host` and every IP address. */

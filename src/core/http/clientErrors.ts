@@ -2,10 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Logger } from 'pino'
 
-/** Longer URLs are rejected. Below the limit of Node's server for URL and headers together, so that a long URL is not reported as long headers. */
+/**
+ * Longer URLs are rejected. This is less than Node's limit for URL and headers together, so that a URL that is too long is not reported as headers that
+ * are too long.
+ */
 export const maxUrlBytes = 8 * 1024
 
-/** Why bytes on a connection are no valid HTTP request → status of the answer. */
+/** The reason why bytes on a connection are no valid HTTP request → status of the answer. */
 export const statusOf = {
   timeout: 408,
   'long-url': 414,
@@ -60,13 +63,13 @@ export function reasonOf(error: ParseError): ClientError | undefined {
   return code === 'HPE_INVALID_METHOD' && isRequestLine(error) ? 'method' : 'no-http'
 }
 
-/** Whether the packet begins with a request line longer than `maxUrlBytes`. */
+/** Whether the packet begins with a request line of more than `maxUrlBytes`, as far as its first `maxUrlBytes` show. */
 function isUrlTooLong({ rawPacket }: ParseError): boolean {
   const firstLine = rawPacket?.subarray(0, maxUrlBytes).toString('latin1') ?? ''
   return /^[A-Z]+ /.test(firstLine) && !firstLine.includes('\n')
 }
 
-/** Whether the parser stopped in a well-formed request line: then only its method is unknown. */
+/** Whether the parser stopped in a well-formed request line: if so, the line is HTTP, and only its method is unknown. */
 function isRequestLine({ rawPacket, bytesParsed = 0 }: ParseError): boolean {
   if (rawPacket === undefined) return false
   const from = rawPacket.subarray(0, bytesParsed).lastIndexOf('\n') + 1

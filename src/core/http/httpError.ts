@@ -1,6 +1,6 @@
 export type HttpErrorDetails<Rejection extends string = string> = {
   readonly headers?: Readonly<Record<string, string>>
-  /** The `reason` label of `tidemark_http_rejected_total`; a request without it is not counted there. */
+  /** The label `reason` of `tidemark_http_rejected_total`; without `rejection`, the metric does not count the request. */
   readonly rejection?: Rejection
   /** For the log only, never in the answer. */
   readonly cause?: unknown

@@ -10,24 +10,30 @@ const stopDeadlineMs = 6_000
 const maxLingerMs = 1_000
 /** A connection without traffic for this long during a request is closed, unless bytes wait for the client (`slowReaders.ts`). */
 export const stallMs = 60_000
-/** Interval of the check for slow readers. It counts as this long even if it runs late, as after the machine was suspended. */
+/**
+ * The interval of the check for slow readers. Each check counts exactly this time against a client, even if the check runs late: while a machine is
+ * suspended, for example, no client could read.
+ */
 const slowReaderCheckMs = 1_000
-/** Longer than the keep-alive of usual load balancers: otherwise a request could arrive on a connection that the server is closing. */
+/**
+ * How long an idle connection stays open. Longer than usual load balancers use one: otherwise their request could arrive on a connection that the
+ * server is closing.
+ */
 const keepAliveMs = 65_000
 /** Connections above this number are closed at once. */
 const maxConnections = 20_000
-/** Longer `Accept-*` and `Prefer` headers are ignored: parsers of libraries may take quadratic time. */
+/** The longest `Accept`, `Accept-*` and `Prefer` headers that are read; longer ones are ignored, because libraries may parse them in quadratic time. */
 const maxPreferenceBytes = 1_024
 const preferences = ['accept', 'accept-encoding', 'accept-language', 'prefer'] as const
-/** A host name of 253 characters, a colon and a port of five digits fit. */
+/** Enough for a host name of 253 characters, a colon and a port of five digits. */
 const maxHostBytes = 260
 
 /** The address of a server. Port 0: any free port. No host: all interfaces. */
 export type ListenAddress = { readonly port: number; readonly host?: string | undefined }
 
 /**
- * Listens on `address`, or rejects. `refuse` makes the answers to client errors, which never reach `listener`. `patienceMs`: how far a client may now
- * be behind in reading.
+ * Listens on `address`, or rejects. `refuse` makes the answers to client errors, which never reach `listener`. `patienceMs` returns how far a client
+ * may be behind in reading at present (`slowReaders.ts`).
  */
 export async function serve(
   listener: RequestListener,
@@ -43,7 +49,7 @@ export async function serve(
     response.once('close', () => {
       if (last.get(socket)?.response === response) last.delete(socket)
     })
-    // Node drops the bytes after a request with `Upgrade`. Closing the connection shows that to the client.
+    // Node drops the bytes that follow a request with `Upgrade`. The connection is closed, so that the client does not wait for answers to them.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false
     for (const name of preferences)
       if ((request.headers[name]?.length ?? 0) > maxPreferenceBytes) delete request.headers[name]
@@ -63,7 +69,7 @@ export async function serve(
     socket.on('error', () => undefined).once('finish', () => socket.destroy())
     hangUp(socket, last.get(socket), () => render(refuse('method')))
   })
-  // Ignore an unknown `Expect` instead of answering 417.
+  // An unknown `Expect` is ignored; Node would answer 417.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.listen(address)
   await once(server, 'listening')
@@ -74,11 +80,11 @@ export async function serve(
 
 type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse }
 
-/** Ends a connection with an error answer, after the answers to its earlier requests. */
+/** Ends a connection with an error answer, after the answers to its earlier requests; without an error answer if it would be mistaken for a body. */
 function hangUp(socket: Duplex, last: Exchange | undefined, renderAnswer: () => string): void {
   const end = (): unknown => (socket.writable ? socket.end(renderAnswer()) : socket.destroy())
   if (last?.request.complete) last.response.once('close', end)
-  // The body of the last request is malformed, but its answer has begun: the client would take the error answer for the rest of that answer.
+  // The body of the last request is malformed, but its answer has begun: the client would mistake the error answer for the rest of the first one.
   else if (last?.response.headersSent) socket.destroy()
   else end()
 }
@@ -97,15 +103,15 @@ function namesOneHost({ httpVersion, headersDistinct }: IncomingMessage): boolea
 export const portOf = (server: Server): number => (server.address() as AddressInfo).port
 
 /**
- * Sends `Connection: close` with every answer; when draining, waits up to a second for requests on idle connections; then accepts no connections, and lets
- * requests finish. Cuts them off six seconds after the call.
+ * Stops a server. From now on, answers have `Connection: close`. After a drain (`drainMs` > 0), waits up to a second for requests on idle connections.
+ * Then accepts no connections, and resolves once all requests are answered. Cuts off answers that are unfinished six seconds after the call.
  */
 export async function stopServing(server: ResettingServer, drainMs = 0): Promise<void> {
   const deadline = setTimeout(() => server.closeAllConnections(), stopDeadlineMs)
   server.endKeepAlive()
-  // A client may be sending a request on an idle connection. If the server closed it, the client could not know whether the request was served.
+  // A client may be sending a request on an idle connection. If the server closed the connection, the client could not know whether it was served.
   if (drainMs > 0) await sleep(Math.min(drainMs, maxLingerMs))
-  // A kept-alive connection stays open after its answer, and server.close() waits for it.
+  // A connection stays open after an answer without `Connection: close`, and server.close() would wait for it.
   const idle = setInterval(() => server.closeIdleConnections(), 50)
   await new Promise<void>((resolve) => server.close(() => resolve()))
   clearTimeout(deadline)
@@ -114,7 +120,7 @@ export async function stopServing(server: ResettingServer, drainMs = 0): Promise
 
 /**
  * Closes the connection of an unfinished answer; in HTTP/1.0 by TCP RST, because there an orderly close may mark the end of the body, and the client
- * would take the part for the whole.
+ * would mistake the part for the whole.
  */
 export function cutOff({ req }: ServerResponse): void {
   if (req.httpVersion === '1.0') req.socket.resetAndDestroy()
@@ -122,8 +128,8 @@ export function cutOff({ req }: ServerResponse): void {
 }
 
 /**
- * Node's HTTP server, with another end for unfinished answers: `cutOff` at a timeout and when the server stops; TCP RST if the client reads too
- * slowly, after the response has emitted `slow`.
+ * Node's HTTP server, which ends unfinished answers in another way: by `cutOff` at a timeout and when the server stops; by TCP RST if the client reads
+ * too slowly. Before the RST, the response emits `slow`.
  */
 export class ResettingServer extends Server {
   readonly #unfinished = new Set<ServerResponse>()
@@ -144,7 +150,7 @@ export class ResettingServer extends Server {
 
   /** Resets the connections of clients that are further behind than `patienceMs`; `elapsedMs`: the time since the last call. */
   resetSlowReaders(elapsedMs: number, patienceMs: number): void {
-    // With several answers on a connection, the first one is being sent.
+    // If several answers of a connection are unfinished, the first of them is being sent.
     const first = new Map([...this.#unfinished].reverse().map((response) => [response.req.socket, response]))
     const readings = new Map<Socket, Reading>()
     for (const [socket, response] of first) {

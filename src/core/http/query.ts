@@ -1,4 +1,7 @@
-/** The query parameters of a request. Not Koa's `ctx.query`, which takes quadratic time: a second for 16 KiB of parameters, without any key. */
+/**
+ * The query parameters of a request. Koa's `ctx.query` takes quadratic time: a client without a key could occupy the process for a second with 16 KiB
+ * of parameters.
+ */
 export const queryOf = ({ querystring }: { readonly querystring: string }): URLSearchParams =>
   new URLSearchParams(`?${querystring}`)
 

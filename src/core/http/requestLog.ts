@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import { type Counter, Gauge, type Histogram, type Registry } from 'prom-client'
 import { metricsIn } from '../monitoring/metrics.ts'
 
-/** The `route` label of requests without a matching route: labels from their paths would be unbounded. */
+/** The label `route` of requests without a matching route: their paths would make an unbounded number of labels. */
 const noRoute = 'none'
 const durationBucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
@@ -27,7 +27,7 @@ export function requestMetrics<Reason extends string>(
   const { counter, histogram } = metricsIn(registry)
   const refusals = 'Requests that were refused or could not be served, by reason'
   const rejected = counter('tidemark_http_rejected_total', refusals, ['reason'])
-  // Starts at 0: from a first sample of 1, rate() and increase() would not count the first rejection.
+  // Every counter starts at 0: if its first sample were 1, rate() and increase() would not count the first rejection.
   for (const reason of reasons) rejected.inc({ reason }, 0)
   return {
     duration: histogram(
@@ -47,7 +47,7 @@ export function requestMetrics<Reason extends string>(
 
 type Matched = { readonly matched?: readonly { readonly path: string | RegExp }[] }
 
-/** The pattern of the route that matches the path, for any method; undefined if none does, or before routing. */
+/** The pattern of the route that matches the path, for any method; undefined if no route does, or before routing. */
 export function routeOf({ matched }: Matched): string | undefined {
   const path = matched?.[0]?.path
   return path === undefined ? undefined : String(path)
@@ -56,7 +56,7 @@ export function routeOf({ matched }: Matched): string | undefined {
 /** Several middlewares, Koa and the compressor listen for the end of a response. */
 const maxListeners = 20
 
-/** An app as a request listener. Logs an answer that could not be sent once, with the first reason. */
+/** Makes a request listener of an app. If an answer could not be sent, logs this once, with the first reason. */
 export function listenerOf<State, Context>(app: Koa<State, Context>, log: Logger): RequestListener {
   const logged = new WeakSet<object>()
   const logUnsent = (error: unknown, ctx?: { readonly state: ObservedState }): void => {
@@ -79,13 +79,15 @@ type ObservedState = {
   requestId: string
   /** How long the request was held because of `Prefer: wait`; not part of its duration. */
   readonly waitedMs?: () => number
-  /** When an answer in parts began (`performance.now`): the duration ends here, because the client decides how long the parts take. */
+  /**
+   * When the first part of a streamed answer was ready (`performance.now`). The duration ends here, because the client decides how long the parts take.
+   */
   readonly firstPartMs?: number
 }
 
 /**
- * Middleware that gives every request an `X-Request-Id`, and measures and logs it when its answer was sent or aborted. The log line has no URL,
- * header, parameter or body: they may contain keys, sign-in tokens, sessions and personal data.
+ * Middleware that sets the `X-Request-Id` of every answer, and measures and logs the request once the answer was sent or aborted. The log line contains
+ * no URL, header, parameter or body, which may contain keys, sign-in tokens, sessions and personal data. `whose`: further members of the log line.
  */
 export const observeRequests =
   <State extends ObservedState>(

@@ -3,15 +3,15 @@ import type { Socket } from 'node:net'
 /** A client must read at least this many bytes a second while bytes wait for it. */
 export const floorBytesPerSecond = 5_000
 /**
- * How far a client may be behind that floor. At 10,000 bytes a second it gets a page of 1.5 MiB within this time, even if the server sees its progress
- * late: on loopback, the kernel takes 1.5 MB at once.
+ * How far a client may be behind that floor. A client that reads 10,000 bytes a second gets a page of 1.5 MiB within this time, even if the server sees
+ * its progress late: on loopback, the kernel takes 1.5 MB at once, and reports no progress until some of it is read.
  */
 export const usualPatienceMs = 180_000
 
 /** Bytes of a connection that the kernel has taken, and bytes that wait for the kernel. */
 type Sent = { readonly taken: number; readonly waiting: number }
 
-/** The progress of a client, and how far it is behind the floor. */
+/** The progress of a client. `behindMs`: how far it is behind the floor. */
 export type Reading = Sent & { readonly behindMs: number }
 
 /**
@@ -24,7 +24,7 @@ export function readSince(before: Reading | undefined, sent: Sent, elapsedMs: nu
   return { ...sent, behindMs: Math.max(0, before.behindMs + elapsedMs - readMs) }
 }
 
-/** Private figures of Node, which its timeouts use, too. A public `Writable` counts a chunk only when all of it was taken. */
+/** Private figures of Node, which its own timeouts use. The public figures of a `Writable` count a chunk only once the kernel has taken all of it. */
 type Handle = { readonly bytesWritten: number; readonly writeQueueSize: number }
 
 export function sentOn(socket: Socket): Sent {

@@ -2,8 +2,8 @@ import { isAscii } from 'node:buffer'
 import { isHexDigit } from './scanner.ts'
 
 /*
- * I-JSON (RFC 7493) allows no half of a surrogate pair. NDJSON also needs text without line ends: Node's readline and Python's `splitlines`
- * split at U+2028. Respondents send both, and a warehouse refuses a whole load for a single such character.
+ * I-JSON (RFC 7493) forbids half a surrogate pair. NDJSON also needs lines without other line ends: Node's readline and Python's `splitlines` split at
+ * U+2028, for example. Answers of respondents contain both, and a warehouse refuses a whole load because of a single such character.
  */
 
 const backslash = 0x5c
@@ -35,7 +35,10 @@ export function asIJson(json: Buffer): Buffer {
   return isAscii(whole) ? whole : lineEnds.reduce(withEscapes, whole)
 }
 
-/** Replaces bytes by way of Latin-1, which has one character for each byte. In valid UTF-8, the bytes of a character match only that character. */
+/**
+ * Replaces the bytes of a line end by its escape. Latin-1 has one character for each byte, so text functions can be used on bytes. In valid UTF-8 the
+ * bytes of a character occur only as that character.
+ */
 const withEscapes = (json: Buffer, [end, escaped]: (typeof lineEnds)[number]): Buffer =>
   json.includes(end) ? Buffer.from(json.toString('latin1').replaceAll(end.toString('latin1'), escaped), 'latin1') : json
 

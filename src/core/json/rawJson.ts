@@ -1,13 +1,13 @@
 import { jsonOf } from './iJson.ts'
 
 /*
- * Reads members of JSON text without parsing their values: `JSON.stringify(JSON.parse(text))` reorders integer-like names and loses digits of
- * large numbers, but the API serves values as producers wrote them. Every function expects text that `JSON.parse` accepts.
+ * Reads members of JSON text without parsing their values: the API serves values as producers wrote them, but `JSON.stringify(JSON.parse(text))`
+ * reorders names like `10` and loses digits of large numbers. Every function expects text that `JSON.parse` accepts.
  */
 
 /**
- * The members of the object in `text`, name → raw text, in their order; empty for any other JSON value. Of repeated names the last wins, as
- * in JSON.parse.
+ * The members of the object in `text`, name → raw text, in their order; empty for any other JSON value. A repeated name has its last value, as in
+ * JSON.parse.
  */
 export function rawMembers(text: string): ReadonlyMap<string, string> {
   const members = new Map<string, string>()
@@ -37,16 +37,16 @@ export function renderObject(members: Iterable<readonly [name: string, raw: stri
   return `{${parts.join(',')}}`
 }
 
-/** Removes line breaks and tabs, which valid JSON contains between tokens only. */
+/** Removes line breaks and tabs. In valid JSON they only stand between tokens, so the value stays the same. */
 export const withoutTabs = (text: string): string => (/[\n\r\t]/.test(text) ? text.replace(/[\n\r\t]/g, '') : text)
 
 /**
- * Removes repeated member names, which Elasticsearch rejects: the last value takes the place of the first, as in JSON.parse. Keeps digits and
- * the order of names. Returns `text` itself if no name is repeated. Recursive, so `text` may be nested a thousand levels at most.
+ * Removes repeated member names, which Elasticsearch rejects: the last value takes the place of the first, as in JSON.parse. Digits and the order of
+ * names stay. Returns `text` itself if no name is repeated. Recursive, so the caller must bound the nesting to about a thousand levels.
  */
 export const withoutRepeatedNames = (text: string): string => clean(text, skipSpace(text, 0)).raw ?? text
 
-/** `raw`: the value without repeated names; undefined if it contains none. `end`: the offset after the value. */
+/** `raw`: the value without repeated names; undefined if no name is repeated. `end`: the offset after the value. */
 type Cleaned = { readonly raw: string | undefined; readonly end: number }
 
 function clean(text: string, from: number): Cleaned {

@@ -24,10 +24,10 @@ keepCommitsOutOfRange()
 reportFetchedOffsets()
 
 const connectionTimeoutMs = 5_000
-/** A request to a frozen or unreachable broker fails after this time; joining a group and fetching may take longer. */
+/** A request to a broker that does not answer fails after this time. Joining a group and fetching have longer timeouts of their own. */
 const requestTimeoutMs = 10_000
 
-/** An object whose members read the present configuration: member → setting. */
+/** An object whose members are read from the present configuration at each access. `names`: member → setting. */
 const live = (config: Config, names: Readonly<Record<string, keyof Config>>): object =>
   Object.defineProperties(
     {},
@@ -67,8 +67,8 @@ function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {
 const sizeBytes = 4
 
 /**
- * SASL OAUTHBEARER (RFC 7628); `problem`: of the setting to blame if Kafka refuses the token. KafkaJS has this mechanism, too, but takes a refusal
- * for success and then sees only a closed connection.
+ * SASL OAUTHBEARER (RFC 7628); `problem`: the problem to report if Kafka refuses the token. KafkaJS has this mechanism, too, but mistakes a refusal
+ * for success, and then reports only a closed connection.
  */
 export const bearer = ({ read, forget }: TokenKeeper, problem: Problem): Mechanism => ({
   mechanism: 'oauthbearer',
@@ -81,10 +81,10 @@ export const bearer = ({ read, forget }: TokenKeeper, problem: Problem): Mechani
         })
       const token = await read()
       try {
-        // A refusal is an answer with content. The client acknowledges it, and the broker ends the authentication with an error.
+        // If the answer has content, it is a refusal: the client must acknowledge it before the broker ends the authentication with an error.
         if (await send(`n,,\x01auth=Bearer ${token}\x01\x01`)) await send('\x01')
       } catch (error) {
-        // Any other error may be a lost connection.
+        // Any other error may be a lost connection, which shows nothing about the token.
         if (!(error instanceof kafkajs.KafkaJSProtocolError)) throw error
         forget()
         const message = `${problem.path} ${problem.rule}: ${error.message}`
@@ -107,7 +107,7 @@ export function connectKafka(config: Config, log: Logger): Kafka {
     brokers: config.KAFKA_BROKERS,
     connectionTimeout: connectionTimeoutMs,
     requestTimeout: requestTimeoutMs,
-    // The defaults of production: KafkaJS has others if NODE_ENV is "test".
+    // The defaults of KafkaJS in production; they differ if NODE_ENV is "test".
     retry: { initialRetryTime: 100, maxRetryTime: 5_000, retries: 5, factor: 0.2, multiplier: 2 },
     logLevel: logLevel.INFO,
     logCreator:
@@ -147,13 +147,13 @@ export const kafkaProbe = (config: Config): EngineProbe => ({
       return problem
     } finally {
       disconnect()
-      // An attempt that was given up goes on, and its open connection would keep a command from exiting.
+      // After an abort the attempt continues, and the connection that it opens would prevent a command from exiting.
       connecting.then(disconnect, () => undefined)
     }
   },
 })
 
-/** The setting to blame for a failure to connect; undefined if Kafka may just be unreachable. */
+/** The problem of the setting that made Kafka refuse the connection; undefined if Kafka may just be unreachable. */
 function credentialsProblem(failure: unknown): Problem | undefined {
   const error = failure as Error & { readonly type?: string; readonly problem?: Problem; readonly cause?: typeof error }
   const problem = error.problem ?? error.cause?.problem

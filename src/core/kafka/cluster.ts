@@ -11,8 +11,8 @@ export type FetchAnswer = {
 type WantedOffset = { readonly partition: number; readonly timestamp: number }
 
 /**
- * Private API of KafkaJS 2.2.4 that finds partition leaders. The public API does not suffice: a consumer cannot read without a group, and the admin
- * client requests offsets of one time for all partitions.
+ * Private API of KafkaJS 2.2.4 that sends requests to the leaders of partitions. The public API does not suffice: a consumer cannot read without a
+ * group, and the admin client requests the offsets of all partitions of a topic for one and the same time.
  */
 export type Cluster = {
   retrier<Answer>(attempt: (bail: (error: unknown) => never) => Promise<Answer>): Promise<Answer>
@@ -25,7 +25,7 @@ export type Cluster = {
 
 type Broker = {
   fetch(request: object): Promise<{ readonly responses: readonly { readonly partitions: readonly FetchAnswer[] }[] }>
-  /** `offset` is -1 if there is none. Rejects if the broker does not lead a partition. */
+  /** `offset` is -1 if no record of the partition has such a timestamp. Rejects if the broker does not lead a partition. */
   listOffsets(request: {
     readonly topics: readonly { readonly topic: string; readonly partitions: readonly WantedOffset[] }[]
   }): Promise<{

@@ -4,7 +4,7 @@ import { type Offset, toOffset } from '../model/ids.ts'
 import { type FetchedRecord, isPlaceholder, type Undecodable } from './recordBatches.ts'
 import { type SourceRecord, sourceRecord, type TopicPartition } from './sourceRecord.ts'
 
-/** The coordinator reassigns the partitions of a killed member after this time. */
+/** Without a heartbeat for this time, as after a member was killed, the coordinator reassigns its partitions. */
 const sessionTimeoutMs = 10_000
 const heartbeatIntervalMs = 1_500
 /** A rebalance waits this long for a member that does not rejoin. */
@@ -17,16 +17,25 @@ const fetchWaitMs = 500
 export type FetchedBatch = TopicPartition & {
   /** The offset from which the partition was fetched. */
   readonly position: Offset
-  /** In offset order. Advancing the iterator past a record takes it; Kafka delivers records that were not taken again. */
+  /**
+   * In offset order. A record counts as taken once the iterator has advanced past it. Records that were not taken are fetched again. Example: a loop
+   * over the records 5 to 9 breaks while it has record 7, so the next batch begins at 7.
+   */
   readonly records: Iterable<SourceRecord>
-  /** Set if compaction has removed offsets of this batch: the high watermark. Below it are the later records of the keys whose records are missing. */
+  /**
+   * The high watermark, if compaction has removed records of this batch; undefined otherwise. Compaction removes a record because its key has a later
+   * one, which is below this offset: until that is read, the state of the key is missing.
+   */
   readonly gapBelow: bigint | undefined
-  /** When the latest control record or aborted record of the batch was appended (epoch ms); undefined without any. */
+  /** When the latest control record, or record of an aborted transaction, was appended (epoch ms); undefined if the batch has no such record. */
   readonly skippedAtMs: number | undefined
   readonly undecodable: Undecodable | undefined
   /** False once the member stops or crashes. */
   isReading(): boolean
-  /** Sleeps while keeping the partitions. Resolves early when the member stops; rejects when the group rebalances. */
+  /**
+   * Sleeps, then sends a heartbeat, so that the member keeps its partitions if it waits in short steps (the session timeout is ten seconds). Resolves
+   * early when the member stops; rejects when the group rebalances.
+   */
   wait(forMs: number): Promise<void>
 }
 
@@ -34,13 +43,13 @@ export type GroupOptions = {
   readonly groupId: string
   readonly topics: readonly string[]
   onRevoked(): void
-  /** Called with every new assignment. Its partitions stay paused until `readFrom`. */
+  /** Called with every new assignment. The partitions stay paused until `readFrom` names their offsets. */
   onAssigned(partitions: readonly TopicPartition[]): Promise<void>
-  /** Called with one batch at a time; resolves with whether it took all records. */
+  /** Called with one batch at a time; resolves with whether all its records were taken. */
   onBatch(batch: FetchedBatch): Promise<boolean>
   /**
-   * Called once every record of a batch is taken, and for a batch without records. From `from` (after the last record) to `lastOffset` the partition
-   * has no records.
+   * Called once every record of a batch is taken, and for a batch without records. The partition has no records from `from` to `lastOffset`: `from` is
+   * the offset after the last record; if the batch has no records, the offset from which it was fetched.
    */
   onBatchEnd(partition: TopicPartition, from: bigint, lastOffset: Offset): void
 }
@@ -48,14 +57,18 @@ export type GroupOptions = {
 export type PartitionCommit = TopicPartition & { readonly position: Offset; readonly metadata: string }
 
 export interface GroupMember {
-  /** Joins and reads until `signal` aborts, then keeps the partitions until `leave`. Rejects when the member or a callback fails. */
+  /**
+   * Joins and reads until `signal` aborts; then still owns its partitions, for the last commits, until `leave`. Rejects when the member or a callback
+   * fails.
+   */
   readonly run: (signal: AbortSignal) => Promise<void>
   readonly readFrom: (partitions: readonly (TopicPartition & { readonly nextOffset: bigint })[]) => void
   readonly pause: (partitions: readonly TopicPartition[]) => void
   readonly resume: (partitions: readonly TopicPartition[]) => void
   /**
-   * Commits offsets of assigned partitions. After a rebalance the coordinator rejects them, except this: KafkaJS loses the connection, rejoins and repeats
-   * a commit. The committed offset may then go back, to a record that is already searchable.
+   * Commits offsets of assigned partitions. After a rebalance the coordinator rejects the commit, with one exception: KafkaJS loses the connection,
+   * rejoins, and sends the same commit as a member of the rebalanced group. If another member has committed offset 90 meanwhile, the committed
+   * offset may then go back to 80. The records 80 to 89 are read again, which changes nothing.
    */
   readonly commit: (commits: readonly PartitionCommit[]) => Promise<void>
   /** Leaves the group, which reassigns the member's partitions at once. */
@@ -106,14 +119,14 @@ export function groupMember(kafka: Kafka, options: GroupOptions): GroupMember {
     commit: async (commits) => {
       const before = acceptedCommits
       await consumer.commitOffsets(commits.map(({ position, ...commit }) => ({ ...commit, offset: String(position) })))
-      // While KafkaJS stops, it resolves without a commit.
+      // While KafkaJS stops, `commitOffsets` resolves without having committed.
       if (acceptedCommits === before) throw new Error('nothing was committed: the member stops')
     },
     leave: () => consumer.disconnect(),
   }
 }
 
-/** Calls the member's callbacks for events outside eachBatch; `onFailure` gets the error of a crash or of a callback. */
+/** Calls the callbacks of `options` for events outside eachBatch; `onFailure` gets the error of a crash or of a callback. */
 function subscribeToEvents(consumer: Consumer, options: GroupOptions, onFailure: (error: unknown) => void): void {
   const { CRASH, REBALANCING, GROUP_JOIN, START_BATCH_PROCESS } = consumer.events
   consumer.on(CRASH, ({ payload }) => onFailure(payload.error))
@@ -124,12 +137,12 @@ function subscribeToEvents(consumer: Consumer, options: GroupOptions, onFailure:
     options.onAssigned(partitions).catch(onFailure)
   })
   consumer.on(START_BATCH_PROCESS, ({ payload }) => {
-    // KafkaJS does not call eachBatch for batches with transaction markers only, or emptied by compaction.
+    // KafkaJS does not call eachBatch for a batch without messages.
     if (payload.batchSize > 0) return
     try {
       options.onBatchEnd(payload, toOffset(payload.firstOffset), toOffset(payload.lastOffset))
     } catch (error) {
-      // KafkaJS would only log it.
+      // KafkaJS would only log the error.
       onFailure(error)
     }
   })
@@ -158,7 +171,7 @@ async function takeBatch(options: GroupOptions, payload: EachBatchPayload, signa
       isReading: () => isRunning() && !signal.aborted,
       wait: async (forMs) => {
         await sleep(forMs, undefined, { signal }).catch(() => undefined)
-        // KafkaJS sends it only if `heartbeatInterval` has passed since the last heartbeat.
+        // KafkaJS sends a heartbeat only if `heartbeatInterval` has passed since the last one.
         await heartbeat()
       },
     })

@@ -6,9 +6,9 @@ import { partitionName, type TopicPartition } from './sourceRecord.ts'
 export type PartitionTime = TopicPartition & { readonly afterMs: number }
 
 /**
- * The first offset of each partition at which a record was appended after `afterMs`, by `partitionName`; partitions without such a record are left
- * out. `times` names a partition once at most. Fetches fresh metadata, because KafkaJS could ask a former leader. Rejects if a topic is missing or a leader does
- * not answer.
+ * For each partition, the offset of the first record that was appended after `afterMs`, by `partitionName`; leaves out partitions without such a
+ * record. `times` names a partition once at most. Fetches fresh metadata: with cached metadata, KafkaJS could send the request to a former leader.
+ * Rejects if a topic is missing or a leader does not answer.
  */
 export async function offsetsAfter(kafka: Kafka, times: readonly PartitionTime[]): Promise<Map<string, bigint>> {
   const firstOffsets = new Map<string, bigint>()
@@ -18,7 +18,7 @@ export async function offsetsAfter(kafka: Kafka, times: readonly PartitionTime[]
     for (const [topic, partitions] of Map.groupBy(times, (time) => time.topic)) {
       const offsets = await cluster.retrier(async () => {
         await cluster.addTargetTopic(topic)
-        // At each attempt: the leader may have changed.
+        // Repeated at each attempt, because the leader may have changed.
         await cluster.refreshMetadata()
         return await offsetsOf(cluster, topic, partitions)
       })

@@ -36,11 +36,11 @@ type FetchExchange<Answer> = { readonly response: { decode(bytes: Buffer): Promi
 
 /**
  * Replaces the fetch decoder of KafkaJS. That decoder supports one of four codecs, verifies no checksum, takes minutes for some thousands of headers,
- * fails the whole fetch because of one batch, loops on offsets that compaction removed, and returns records of an aborted transaction if a fetch begins
- * inside several transactions (`recordBatches.test.ts`). Call this before the first fetch, which loads the decoder.
+ * fails the whole fetch because of one batch, fetches offsets that compaction has removed again and again, and returns records of an aborted
+ * transaction if a fetch begins inside several transactions (`recordBatches.test.ts`). Call this before the first fetch, which loads the decoder.
  */
 export function replaceFetchDecoder(): void {
-  // Keeps the bytes: `decodeAnswer` decodes them, because it also has the request.
+  // Returns the bytes. `decodeAnswer` decodes them, because it also has the request, with the offset from which the partition was fetched.
   replaceModule('protocol/requests/fetch/v4/decodeMessages', () => async (answer: KafkaJsDecoder): Promise<Buffer> => {
     const size = answer.readInt32()
     return size > 0 && answer.canReadBytes(size) ? answer.readBytes(size) : Buffer.alloc(0)
@@ -70,7 +70,10 @@ async function decodeAnswer(answer: FetchAnswer, { topics }: FetchRequest) {
   return { ...answer, responses }
 }
 
-/** Error code for a damaged log of a partition. KafkaJS would fail the fetch of every partition. */
+/**
+ * The error code for a damaged log of a partition. KafkaJS would fail the fetch of every partition, so the partition gets the placeholder of an
+ * undecodable batch instead.
+ */
 const corruptMessage = 2
 
 async function decodeFetched(partition: PartitionAnswer, from: bigint | undefined) {
@@ -92,8 +95,8 @@ type KafkaJsEncoder = { writeBuffer(bytes: Buffer): KafkaJsEncoder; readonly buf
 type WrittenRecord = { readonly headers?: unknown }
 
 /**
- * Makes KafkaJS write `RecordHeaders` byte for byte, for dead letters. With its own objects of headers, it loses their order, fails at a null value, and
- * omits the name `__proto__` (`sink.test.ts`).
+ * Makes KafkaJS write `RecordHeaders` byte for byte, for dead letters. From an object by name, as KafkaJS expects it, it would write headers in another
+ * order, fail at a null value, and omit the name `__proto__` (`sink.test.ts`).
  */
 export function keepHeaders(): void {
   const Encoder = load('kafkajs/src/protocol/encoder') as new () => KafkaJsEncoder
@@ -115,8 +118,8 @@ export function keepHeaders(): void {
 }
 
 /**
- * Replaces the exports of a module of KafkaJS, for all modules that load it later. This file must import the module, not require it: the hooks of
- * OpenTelemetry cache what `require` returns, and would return the old exports for ever.
+ * Replaces the exports of a module of KafkaJS, for all modules that load it later. This file must import the module, not require it: OpenTelemetry
+ * hooks `require`, caches its result, and would return the old exports to the modules of KafkaJS.
  */
 function replaceModule<Exports>(name: string, replace: (exports: Exports) => Exports): void {
   const path = load.resolve(`kafkajs/src/${name}`)
@@ -129,8 +132,8 @@ function replaceModule<Exports>(name: string, replace: (exports: Exports) => Exp
 type Ask<Parts, Answer> = (parts: Parts) => Answer
 
 /**
- * Makes the admin client of KafkaJS return log end offsets, not last stable offsets, by which a consumer that lags behind an open transaction would count
- * as caught up (`simulatedKafka.test.ts`). Requests of consumers have an isolation level already.
+ * Makes the admin client of KafkaJS return log end offsets. It would return last stable offsets, which stop at an open transaction: a consumer that
+ * lags behind the records after it would count as caught up (`simulatedKafka.test.ts`). Requests of consumers name an isolation level already.
  */
 export function fetchLogEndOffsets(): void {
   const readUncommitted = { isolationLevel: 0 }
@@ -143,8 +146,8 @@ export function fetchLogEndOffsets(): void {
 type Connection = { readonly broker: string; readonly socket: { destroy(error: Error): void } | undefined }
 
 /**
- * Closes a connection on which a request timed out, as the Java client does; KafkaJS then refreshes its metadata from another broker. It would keep the
- * connection, send to a frozen broker for five minutes, and try no second broker at its start (`silentBroker.test.ts`).
+ * Closes a connection on which a request timed out, as the Java client does; KafkaJS then refreshes its metadata from another broker. Otherwise KafkaJS
+ * would go on sending to a frozen broker for five minutes, and try no second broker at its start (`silentBroker.test.ts`).
  */
 export function closeUnansweredConnections(): void {
   const { prototype } = load('kafkajs/src/network/connection') as {
@@ -170,8 +173,9 @@ type JoiningMember = {
 }
 
 /**
- * Emits REBALANCING at every rejoin: KafkaJS does not if the coordinator has forgotten the member, or partitions were added. Fails the consumer on an
- * error between JoinGroup and SyncGroup, after which KafkaJS would go on with the former assignment (`consumerGroup.test.ts`).
+ * Emits REBALANCING at every rejoin, so that the indexer stops publishing its former partitions: KafkaJS emits no event if the coordinator has
+ * forgotten the member, or partitions were added to a topic. Fails the consumer on an error between JoinGroup and SyncGroup, after which KafkaJS would
+ * go on with the former assignment (`consumerGroup.test.ts`).
  */
 export function announceJoining(): void {
   const { prototype } = load('kafkajs/src/consumer/consumerGroup') as {
@@ -192,8 +196,8 @@ export function announceJoining(): void {
 }
 
 /**
- * Fails the consumer when a broker reports its offset as out of range; the next consumer then reads the commit again. KafkaJS would commit the
- * beginning of the partition instead, without metadata, even if only a former leader has answered (`simulatedKafka.test.ts`).
+ * Fails the consumer when a broker reports its offset as out of range; the next consumer then reads the committed offset again. KafkaJS would overwrite
+ * the commit with the first offset of the partition, without metadata, even if only a former leader has reported this (`simulatedKafka.test.ts`).
  */
 export function keepCommitsOutOfRange(): void {
   const { prototype } = load('kafkajs/src/consumer/consumerGroup') as {
@@ -208,7 +212,7 @@ export function keepCommitsOutOfRange(): void {
 
 type FetchedBatch = { readonly fetchedOffset: string; isEmpty(): boolean }
 
-/** Adds to the events of a batch without records the offset from which it was fetched, which KafkaJS leaves out (`consumerGroup.test.ts`). */
+/** Makes the events of a batch without records name the offset from which it was fetched; KafkaJS leaves it out (`consumerGroup.test.ts`). */
 export function reportFetchedOffsets(): void {
   const { prototype } = load('kafkajs/src/consumer/batch') as {
     prototype: { firstOffset(this: FetchedBatch): string | null }

@@ -15,7 +15,7 @@ export type FetchedRecord = {
   readonly isControlRecord: boolean
   /** Missing on a placeholder. */
   readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean }
-  /** Set on the placeholder of offsets that compaction has removed; its offset is the last of them. */
+  /** Set on the placeholder of offsets that compaction has removed; the placeholder has the last of these offsets. */
   readonly isGap?: true
   /** Set on the placeholder of a control record or a record of an aborted transaction; it has the offset and timestamp of that record. */
   readonly isSkipped?: true
@@ -30,15 +30,18 @@ export class Undecodable extends Error {
 
 /** A batch that decompresses to more bytes is undecodable. */
 const maxBatchBytes = 256 * 1024 * 1024
-/** Once a partition has this many decompressed bytes, decoding stops before its next batch; the rest is fetched again. */
+/** Once the batches of a partition have this many decompressed bytes, decoding stops before its next batch; the consumer fetches the rest again. */
 const maxPartitionBytes = 4 * 1024 * 1024
-/** Decoding also stops after this many records, within a batch: a batch of 25 KB may have millions of records, each of several objects. */
+/**
+ * Decoding also stops after this many records, even within a batch: a compressed batch of 25 KB may contain millions of records, each of which becomes
+ * several objects in memory.
+ */
 const maxPartitionRecords = 50_000
-/** The most records, or headers, to decode in one turn of the event loop: a few milliseconds. */
+/** The most records, or headers, to decode in one turn of the event loop: this takes a few milliseconds. */
 const recordsPerTurn = 5_000
 const headersPerTurn = 50_000
 
-/** Offset, length, leader epoch and magic: how every version of the format begins. */
+/** Every version of the format begins with offset, length, leader epoch and magic; the length ends at `lengthEndsAt`. */
 const commonHeaderBytes = 17
 const lengthEndsAt = 12
 const currentMagic = 2
@@ -47,9 +50,9 @@ const checkedFrom = 21
 const headerBytes = 61
 
 /**
- * Decodes the records of one partition in a fetch response from the offset `from` on, up to the first batch that is cut off, undecodable, or
- * beyond `maxPartitionBytes` or `maxPartitionRecords`. Inserts placeholders for offsets that compaction has removed. Never rejects, because the
- * response has records of other partitions, too.
+ * Decodes the records of one partition in a fetch response, from the offset `from` on. Stops at `maxPartitionBytes` or `maxPartitionRecords`, and at
+ * the first batch that is cut off or undecodable. Inserts placeholders for offsets that compaction has removed, and for an undecodable batch. Never
+ * rejects: otherwise one damaged batch would fail the other partitions of the response, too.
  *
  * The format: https://kafka.apache.org/documentation/#recordbatch
  */
@@ -58,11 +61,11 @@ export async function decodePartition(bytes: Buffer, from = 0n): Promise<Fetched
   const reading: Reading = { from, next: from }
   let decodedBytes = 0
   for (let rest = bytes; rest.length > 0 && decodedBytes < maxPartitionBytes; ) {
-    // At least the length of the header, which may be cut off, too.
+    // If not even the header is complete, its length is compared, so that the batch counts as cut off.
     const batchBytes = Math.max(headerBytes, rest.length < lengthEndsAt ? 0 : lengthEndsAt + rest.readInt32BE(8))
     const batch = rest.subarray(0, batchBytes)
     const before = records.length
-    // A broker may cut off the last batch of a fetch, but never the first. A first batch that is cut off has a wrong length.
+    // A broker may cut off the last batch of a fetch, but never the first. So a first batch that seems cut off has a wrong length, and is undecodable.
     if (batch.length < batchBytes && rest !== bytes) break
     try {
       if (batch.length < batchBytes) throw new Error('it is cut off')
@@ -107,7 +110,7 @@ async function decodeBatch(batch: Buffer, reading: Reading, records: FetchedReco
   }
   const count = batch.readInt32BE(57)
   if (count < 0) throw new Error(`its number of records is ${count}`)
-  // Compaction may leave a batch without records, and so without anything to decompress.
+  // Compaction may leave a batch without records. Its empty body is no valid gzip, for example, so it is not decompressed.
   const body = batch.subarray(headerBytes)
   const decompressed = count === 0 ? body : await decompressRecords(attributes & 0x07, body, maxBatchBytes)
   const bytes = new RecordBytes(decompressed)
@@ -119,8 +122,8 @@ async function decodeBatch(batch: Buffer, reading: Reading, records: FetchedReco
     bytes.end = decompressed.length
   }
   if (count > 0 && bytes.at !== decompressed.length) throw new Error(`it is longer than its ${count} records`)
-  // Compaction may have removed the last record, or all records of an idempotent producer's batch. KafkaJS moves on only past offsets of records:
-  // without a placeholder, it would fetch the missing offset for ever.
+  // Compaction may have removed the last record, or all records of an idempotent producer's batch. KafkaJS continues after the last record that it was
+  // given: without a placeholder, it would fetch from the missing offset for ever.
   const last = lastOffsetOf(batch)
   if (reading.next <= last) {
     records.push(gapRecord(last))
@@ -129,7 +132,7 @@ async function decodeBatch(batch: Buffer, reading: Reading, records: FetchedReco
   return decompressed.length
 }
 
-/** Adds a record, and before it a placeholder of missing offsets. */
+/** Adds a record; if offsets before it are missing, first adds their placeholder. */
 function add(record: FetchedRecord, reading: Reading, records: FetchedRecord[]): void {
   const offset = BigInt(record.offset)
   if (offset > reading.next) records.push(gapRecord(offset - 1n))
@@ -142,7 +145,7 @@ async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigin
   const length = bytes.varint()
   if (length < 0 || length > bytes.end - bytes.at) throw new Error('a record is cut off')
   bytes.end = bytes.at + length
-  // The attributes of a record, which have no meaning yet.
+  // The attributes of a record, whose bits are all unused so far.
   bytes.skip(1)
   const timestampDelta = bytes.varlong()
   const offset = header.first + BigInt(bytes.varint())
@@ -176,8 +179,8 @@ export const gapRecord = (last: bigint): FetchedRecord => ({
 })
 
 /**
- * Replaces control records and records of aborted transactions by placeholders. KafkaJS drops control records, and with them the times when they were
- * appended.
+ * Replaces control records and records of aborted transactions by placeholders. KafkaJS would drop these records, and with them the times when they
+ * were appended, which the indexer stores as the latest append time of the partition.
  */
 export function withSkipped(records: readonly FetchedRecord[]): readonly FetchedRecord[] {
   if (!records.some(({ isControlRecord }) => isControlRecord)) return records
@@ -187,13 +190,16 @@ export function withSkipped(records: readonly FetchedRecord[]): readonly Fetched
   })
 }
 
-/** Whether this is no record of a producer, or a record of an aborted transaction. */
+/** Whether this is not delivered as a record: a control record, a record of an aborted transaction, or the placeholder of removed offsets. */
 export const isPlaceholder = ({ isControlRecord, isGap, isSkipped }: FetchedRecord): boolean =>
   isControlRecord || isGap === true || isSkipped === true
 
 const placeholder = { key: null, value: null, headers: noHeaders, timestamp: '0' }
 
-/** The offset of placeholders of undecodable batches: KafkaJS drops records below the requested offset. */
+/**
+ * The offset of placeholders of undecodable batches. KafkaJS drops records below the requested offset, and the offsets of a damaged batch may be wrong,
+ * so the placeholder has the highest offset.
+ */
 const highestOffset = String(2n ** 63n - 1n)
 /** The placeholder of an undecodable batch; `what` names the batch in the error. */
 export const undecodableRecord = (what: string, cause?: unknown): FetchedRecord => ({
@@ -220,8 +226,8 @@ const notTransactional = { producerId: '', inTransaction: false }
 const abortMarkerKey = Buffer.from([0, 0, 0, 0])
 
 /**
- * Turns the records of aborted transactions into control records, which KafkaJS does not deliver. A transaction consists of all records of its producer
- * from `firstOffset` to the abort marker. A fetch may begin inside several transactions.
+ * Marks the records of aborted transactions as control records, which are not delivered. A transaction consists of all transactional records of its
+ * producer from `firstOffset` to the abort marker. A fetch may begin inside several transactions, so a record may have several open ones before it.
  */
 export function withoutAborted(records: readonly FetchedRecord[], transactions: readonly AbortedTransaction[]) {
   if (transactions.length === 0) return records

@@ -1,9 +1,9 @@
-/** Reads the parts of a record batch in their order. Throws if a length is more than the bytes that are left. */
+/** Reads the fields of records in a batch, in their order. Throws if a field ends beyond `end`. */
 export class RecordBytes {
   readonly #bytes: Buffer
-  /** The offset of the next part. */
+  /** The offset of the next field. */
   at = 0
-  /** The end of the present record, or of all records. */
+  /** The offset after the present record, or after all records. The decoder sets it for each record. */
   end: number
 
   constructor(bytes: Buffer) {
@@ -45,7 +45,7 @@ export class RecordBytes {
     this.at += length
   }
 
-  /** Reads a length and as many bytes; null if the length is negative, as in the Java client. */
+  /** Reads a length and as many bytes; null if the length is negative, as the Java client does. */
   nullable(): Buffer | null {
     const length = this.varint()
     if (length < 0) return null
@@ -60,7 +60,7 @@ export class RecordBytes {
     return bytes
   }
 
-  /** Skips `count` headers, without making objects. */
+  /** Skips `count` headers without making objects: a record may have a million headers. */
   skipHeaders(count: number): void {
     for (let skipped = 0; skipped < count; skipped++) {
       const nameLength = this.varint()

@@ -21,7 +21,7 @@ export async function decompressRecords(codec: number, compressed: Buffer, maxBy
 
 const tooLarge = (maxBytes: number): Error => new Error(`decompresses to more than ${maxBytes} bytes`)
 
-/** The beginning of snappy as the Java client writes it: a header, then blocks of raw snappy, each after its length in four bytes. */
+/** How snappy of the Java client begins. It consists of a header, then blocks of raw snappy, each preceded by its length in four bytes. */
 const framedSnappyMagic = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00])
 const framedSnappyHeaderBytes = 16
 
@@ -57,13 +57,16 @@ function snappyLength(block: Buffer): number {
 
 const lz4BlockMaxBytes: Readonly<Record<number, number>> = { 4: 65_536, 5: 262_144, 6: 1_048_576, 7: 4_194_304 }
 
-/** Adds up the sizes of the frame's blocks first, because lz4-napi does not bound its result. */
+/** First bounds the result by the sizes of the frame's blocks, because lz4-napi has no option for a limit. */
 async function decompressLz4(compressed: Buffer, maxBytes: number): Promise<Buffer> {
   if (lz4MaxBytes(compressed) > maxBytes) throw tooLarge(maxBytes)
   return await decompressFrame(compressed)
 }
 
-/** An upper bound for the decompressed bytes. An LZ4 frame: magic, flags, block size, then blocks after their lengths, until an empty block. */
+/**
+ * An upper bound for the decompressed bytes of an LZ4 frame. The frame has magic, flags and block size, then blocks, each preceded by its length, and
+ * ends with a length of zero. A byte of a compressed block becomes 255 bytes at most.
+ */
 function lz4MaxBytes(frame: Buffer): number {
   const flags = frame.readUInt8(4)
   const hasBlockChecksums = (flags & 0x10) !== 0

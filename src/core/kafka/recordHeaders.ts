@@ -1,17 +1,17 @@
 import { RecordBytes, varintOf } from './recordBytes.ts'
 
-/** Names may be any bytes, and several headers may have one name. */
+/** A name may be any bytes, and several headers of a record may have the same name. */
 export type RecordHeader = {
   readonly name: Buffer
   readonly value: Buffer | null
-  /** Its place among the bytes of all headers. */
+  /** The header is `bytes.subarray(from, to)` of its `RecordHeaders`. */
   readonly from: number
   readonly to: number
 }
 
 /**
- * The headers of a record, as the bytes that it has. An object by name would lose their order, repeated names and names like `__proto__`, and a
- * producer may send a million headers in one record.
+ * The headers of a record, as their bytes in the record. An object by name would lose their order, repeated names and names like `__proto__`. Headers
+ * become objects only while they are iterated, because a producer may send a million headers in one record.
  */
 export class RecordHeaders implements Iterable<RecordHeader> {
   readonly count: number
@@ -38,7 +38,7 @@ export class RecordHeaders implements Iterable<RecordHeader> {
     }
   }
 
-  /** These headers without some of them. */
+  /** These headers without `removed`, which an iteration over these headers has yielded. */
   without(removed: readonly RecordHeader[]): RecordHeaders {
     const kept: Buffer[] = []
     let end = 0

@@ -1,7 +1,7 @@
 import { CompressionTypes, type Kafka, type Message, Partitioners, type Producer } from 'kafkajs'
 import { noHeaders, type RecordHeaders } from './recordHeaders.ts'
 
-/** A record to append. Its key selects the partition, as in the Java client. */
+/** A record to append. The hash of its key selects the partition, the same as in the Java client. */
 export type NewRecord = {
   readonly topic: string
   readonly key: Buffer | string | null
@@ -10,17 +10,20 @@ export type NewRecord = {
 }
 
 export interface KafkaSink {
-  /** Resolves once all in-sync replicas have the records (acks=all). Rejects after six attempts of eight seconds. */
+  /**
+   * Appends records one by one, and resolves once all in-sync replicas have them (acks=all). Rejects after six failed attempts to append a record, each
+   * of up to ten seconds; the records before it are appended.
+   */
   readonly append: (records: readonly NewRecord[]) => Promise<void>
   readonly disconnect: () => Promise<void>
 }
 
-/** How long a broker waits for in-sync replicas; shorter than the client's request timeout. */
+/** How long a broker waits for in-sync replicas. Shorter than the client's request timeout, so that the broker's answer arrives in time. */
 const timeoutMs = 8_000
 
 /**
- * Records of this size or more are compressed: a topic's `max.message.bytes` bounds compressed bytes, so a dead letter that came compressed may not
- * fit otherwise.
+ * Records of this size or more are compressed. A topic's `max.message.bytes` bounds compressed bytes, so a dead letter whose source was compressed may
+ * not fit uncompressed.
  */
 const compressedFromBytes = 256 * 1024
 
@@ -33,8 +36,9 @@ export function kafkaSink(kafka: Kafka): KafkaSink {
   return {
     append: async (records) => {
       await producer.connect()
-      // One record at a time. KafkaJS sends to brokers 1 and 2; 1 answers, 2 fails, and 1 becomes leader of its partitions. KafkaJS resolves without the
-      // records for 2.
+      // One record at a time, because KafkaJS may lose records of a call: it sends them to brokers 1 and 2; broker 1 answers; broker 2 fails, and
+      // broker 1 becomes leader of its partitions. KafkaJS does not send to broker 1 again, and resolves although the records for broker 2 are in no
+      // partition.
       for (const { topic, key, value, headers = noHeaders } of records) {
         const bytes = Buffer.byteLength(value ?? '') + headers.bytes.length
         const isLarge = bytes >= compressedFromBytes

@@ -17,7 +17,7 @@ const leaderCheckMs = 100
 
 /** The first offset of a partition, and its log end offset. */
 export type OffsetRange = { readonly low: bigint; readonly high: bigint }
-/** By `partitionName`. */
+/** `partitionName` → first offset and log end offset. */
 export type OffsetRanges = ReadonlyMap<string, OffsetRange & TopicPartition>
 
 /** Kafka's names of settings → values. */
@@ -33,9 +33,9 @@ export interface KafkaSource {
   readonly createMissingTopics: (topics: readonly NewTopic[]) => Promise<void>
   readonly topicSettings: (topics: readonly string[], names: readonly string[]) => Promise<ReadSetting>
   readonly offsetRanges: (topics: readonly string[]) => Promise<OffsetRanges>
-  /** The first offset of each partition at which a record was appended after a time (`offsetsAfter.ts`). */
+  /** For each partition, the offset of the first record that was appended after the given time (`offsetsAfter.ts`). */
   readonly offsetsAfter: (times: readonly PartitionTime[]) => Promise<Map<string, bigint>>
-  /** Makes the next request ask Kafka anew who leads each partition. */
+  /** Makes the next request fetch the leader of each partition anew. */
   readonly forgetLeaders: () => void
   /** The committed offsets of a group; partitions without a commit are left out. */
   readonly committedOffsets: (groupId: string, topics: readonly string[]) => Promise<PartitionCommit[]>
@@ -47,15 +47,15 @@ export interface KafkaSource {
 
 type Connection = { readonly admin: Admin; requests: number }
 
-/** Admin requests share one connection, which the first of them opens. */
+/** Admin requests share one connection. The first request opens it, and so does the first request after a failure or `forgetLeaders`. */
 export function kafkaSource(kafka: Kafka): KafkaSource {
   let current: Connection | undefined
   const disconnect = ({ admin }: Connection): void => {
     admin.disconnect().catch(() => undefined)
   }
   /**
-   * Sends an admin request, and replaces the connection after any failure: KafkaJS keeps stale metadata. For five minutes it asks former leaders,
-   * even if they are gone, and every request includes the topics of earlier requests, even if they are deleted.
+   * Sends an admin request, and replaces the connection after any failure, because KafkaJS caches metadata with it. Otherwise requests would go to
+   * former leaders for five minutes, even if these brokers are gone, and would fail for topics of earlier requests that are deleted.
    */
   const ask = async <Answer>(request: (admin: Admin) => Promise<Answer>): Promise<Answer> => {
     current ??= { admin: kafka.admin(), requests: 0 }
@@ -69,7 +69,7 @@ export function kafkaSource(kafka: Kafka): KafkaSource {
       throw error
     } finally {
       connection.requests--
-      // A replaced connection closes after its last pending request.
+      // A replaced connection is closed by its last pending request.
       if (current !== connection && connection.requests === 0) disconnect(connection)
     }
   }
@@ -117,8 +117,8 @@ async function createMissingTopics(admin: Admin, topics: readonly NewTopic[]): P
 }
 
 /**
- * Creates topics, then waits up to ten seconds until every partition has a leader. (`waitForLeaders` of KafkaJS fails if the broker does not know the
- * topics yet, as usual right after their creation.)
+ * Creates topics, then waits up to ten seconds until every partition has a leader. (`waitForLeaders` of KafkaJS would fail, because right after their
+ * creation a broker usually does not report the topics yet.)
  */
 export async function createTopics(admin: Admin, topics: ITopicConfig[]): Promise<void> {
   if (topics.length === 0) return

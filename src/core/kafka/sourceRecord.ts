@@ -8,7 +8,7 @@ export type TopicPartition = { readonly topic: string; readonly partition: numbe
 /** `<topic>/<partition>`: the key of maps by partition, and of fields in Redis. */
 export const partitionName = ({ topic, partition }: TopicPartition): string => `${topic}/${partition}`
 
-/** Partition and offset of a record, as text that sorts by offset within a partition. */
+/** `<partition>/<offset>` of a record, padded with zeros, so that within a partition the text sorts by offset. */
 export type AppendPosition = Branded<string, 'AppendPosition'>
 
 const partitionDigits = 10
@@ -29,18 +29,21 @@ export const sourceRecord = (topic: string, partition: number, fetched: FetchedR
   topic,
   partition,
   offset: toOffset(fetched.offset),
-  // Without log-append time, the producer sets the timestamp, to any number.
+  // Without log-append time, the producer chooses the timestamp, which may be no valid date.
   appendedAtMs: clampToInstants(Number(fetched.timestamp)),
   key: fetched.key,
   value: fetched.value,
   headers: fetched.headers,
 })
 
-/** Copies a record into memory of its own. Otherwise a record that is kept would keep its whole fetch, up to some hundred mebibytes. */
+/**
+ * Copies a record into memory of its own. The buffers of a record refer to the memory of its whole fetch, up to some hundred mebibytes, which could not
+ * be freed while the record is stored.
+ */
 export function copiedOut(record: SourceRecord): SourceRecord {
   const { key, value, headers } = record
   const parts = [key, value, headers.bytes]
-  // Not from Node's pool, of which a small buffer would keep the whole slab.
+  // Not from Node's pool: a small buffer refers to a shared slab, which could not be freed either.
   const memory = Buffer.allocUnsafeSlow(parts.reduce((bytes, part) => bytes + (part?.length ?? 0), 0))
   let end = 0
   const copy = (part: Buffer): Buffer => {

@@ -27,7 +27,7 @@ export const accountKeySchema = z.object({
 })
 export type AccountKey = z.output<typeof accountKeySchema>
 
-/** The newest state of a key; `key` is null once deleted. A record with a null value has the revision `deletedRevision`. */
+/** The newest state of a key; `key` is null once it is deleted. A deletion by a null value has the revision `deletedRevision`. */
 export type AccountKeyState = { readonly revision: Revision; readonly key: AccountKey | null }
 
 /** The record value (JSON) of a state. Every member is written, in a fixed order, so equal states have equal bytes. */
@@ -36,14 +36,16 @@ export function accountKeyValue({ revision, key }: AccountKeyState): string {
   return JSON.stringify({ revision, key: key && Object.fromEntries(members.map((name) => [name, key[name] ?? null])) })
 }
 
-/** The record value to append for a state: null for `deletedRevision`, which a record must not name. */
+/** The record value to append for a state. It is null for `deletedRevision`, because a value must not contain this revision. */
 export const recordValueOf = (state: AccountKeyState): string | null =>
   state.revision === deletedRevision ? null : accountKeyValue(state)
 
-/** The revision of the next change. `maxRevision` stays: a deletion or revocation wins over another state of the same revision. */
+/** The revision of the next change. After `maxRevision` it does not grow; deletions and revocations still win over a state of the same revision. */
 export const revisionAfter = (revision: Revision): Revision => Math.min(revision + 1, maxRevision) as Revision
 
-/** The state that deletes a key whose present revision is `revision`. Compaction keeps its record, whose value is not null. */
+/**
+ * The state that deletes a key whose present revision is `revision`. Its record has a value, so compaction does not remove it, as it would a tombstone.
+ */
 export const deletedAfter = (revision: Revision): AccountKeyState => ({ revision: revisionAfter(revision), key: null })
 
 export const plaintextFrom = (randomBytes: Uint8Array): string =>
@@ -51,5 +53,5 @@ export const plaintextFrom = (randomBytes: Uint8Array): string =>
 
 export const digestOf = (plaintext: string): Digest => hash('sha256', plaintext, 'hex') as Digest
 
-/** What pages may show of a plaintext key: the prefix and four characters. */
+/** The start of a plaintext key that pages may show: the prefix and four characters. */
 export const startOf = (plaintext: string): string => plaintext.slice(0, accountKeyPrefix.length + 4)

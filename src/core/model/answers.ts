@@ -1,14 +1,15 @@
 import { rawElements, rawMembers } from '../json/rawJson.ts'
 
 /*
- * The index terms by which submissions are found and counted by their answers. Each value of an answer is one term: its code, then the value.
- * The code selects one of sixteen fields, so a count of one code's values reads few terms of other codes.
+ * The index terms by which submissions are found and counted by their answers. An answer has the code of its form field. Each value of an answer is one
+ * term: the code, then the value. The code selects one of sixteen fields of the index, so a count of the values of one code reads few terms of other
+ * codes.
  */
 
 const fieldCount = 16
-/** Bounds the size of a list document: a submission is found by its first 1,000 values only. */
+/** The most values by which a submission is found: more would make its list document too large. */
 const maxValues = 1_000
-/** Longer values are not indexed (`ignore_above` in the mapping), nor are answers with longer codes. */
+/** Longer values are not indexed, and neither are answers with longer codes. The mapping bounds other members alike (`ignore_above`). */
 export const maxValueCharacters = 256
 
 /** The field of the list document with the terms of a code. */
@@ -25,7 +26,7 @@ export const answerBeginning = (code: string): string => `${code.length}.${code}
 
 /**
  * The terms of `data` (the JSON object of a submission's answers): JSON of field number → terms. Values are strings without quotes, and numbers,
- * true and false as written. A list has the values of its elements; an object, null, or a list in a list has none.
+ * true and false as written. A list has the values of its elements. Objects, null, and lists in lists have no values.
  */
 export function answerTerms(data: string): string {
   const terms: Record<number, string[]> = {}
@@ -48,7 +49,7 @@ export function answerTerms(data: string): string {
 /** The longest JSON of an indexed string: every character is an escape. */
 const longestText = maxValueCharacters * String.raw`\u0000`.length + '""'.length
 
-/** The indexed value of JSON text; undefined for null, objects, lists, and text that is too long however it is escaped. */
+/** The value to index from JSON text; undefined for null, objects and lists, and for text so long that its value must be too long. */
 function valueIn(raw: string): string | undefined {
   const first = raw[0]
   if (raw.length > longestText) return undefined

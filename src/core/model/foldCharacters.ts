@@ -1,7 +1,7 @@
 /** Only this many characters of a title are searchable. */
 export const maxSearchedCharacters = 2_000
 
-/** A letter with marks. A mark may have a script, too, so the first character must not be a mark: a mark without a letter stays. */
+/** A letter with marks. A mark itself may belong to a script, so the first character must not be a mark; a mark without a letter stays. */
 const markedLetter = /((?!\p{M})[\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}\p{sc=Hebrew}\p{sc=Arabic}])\p{M}+/gu
 const katakana = /[\u30a1-\u30f6]/g
 const hiraganaDistance = 0x60
@@ -25,9 +25,8 @@ const formed = new RegExp(`[${[...plainForms.keys()].join('')}]`, 'gu')
 const apostrophe = /[\u00b4\u0374\u1ffd\u02b9-\u02bd\u02c8\u02ee]/g
 
 /**
- * Folds compatibility forms, case, diacritics that people leave out, katakana to hiragana, and digits of all scripts to 0 to 9; keeps
- * punctuation. Idempotent. Truncates before and after folding: one character may become eighteen, and Elasticsearch refuses a keyword of more
- * than 32,766 bytes.
+ * Folds compatibility forms, case, diacritics that people leave out, katakana to hiragana, and digits of all scripts to 0 to 9. Punctuation stays.
+ * Idempotent. Truncates before and after folding: one character may become eighteen, and Elasticsearch refuses a keyword of more than 32,766 bytes.
  */
 export const foldCharacters = (title: string): string =>
   title
@@ -46,7 +45,10 @@ export const foldCharacters = (title: string): string =>
     .toWellFormed()
     .replace(katakana, (letter) => String.fromCharCode(letter.charCodeAt(0) - hiraganaDistance))
 
-/** The value of a decimal digit. Unicode has ten digits of each script in order; two scripts may follow each other, as Pa'o and Eastern Pwo Karen. */
+/**
+ * The value of a decimal digit. In Unicode the ten digits of a script follow each other in order, so the value is the number of digits before this one.
+ * The digits of another script may precede them directly (as with Pa'o and Eastern Pwo Karen), hence modulo ten.
+ */
 function digitValue(digit: string): string {
   const code = digit.codePointAt(0) ?? 0
   let before = 0

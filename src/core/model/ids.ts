@@ -18,12 +18,12 @@ export type Offset = Branded<bigint, 'Offset'>
 export const identifierPattern = /^[A-Za-z0-9._:-]{1,128}$/
 export const digestPattern = /^[0-9a-f]{64}$/
 
-/** The rule for ids of teams, forms, submissions and keys, as error messages say it. */
+/** The rule for ids of teams, forms, submissions and keys, as text for error messages. */
 export const identifierRule = '1 to 128 characters of A-Z a-z 0-9 . _ : -'
 
 export const maxRevision = 2 ** 53 - 2
 
-/** The revision of a deletion by null value, above all others: no later record brings the entity back. */
+/** The revision of a deletion by null value. It is above all others, so that no later record brings the entity back. */
 export const deletedRevision = (2 ** 53 - 1) as Revision
 
 export const isIdentifier = (text: string): boolean => identifierPattern.test(text)

@@ -3,17 +3,17 @@ import type { Branded } from './ids.ts'
 /** UTC time with milliseconds, `2026-11-21T10:00:00.000Z`. Sorted as text, instants are sorted by time. */
 export type Instant = Branded<string, 'Instant'>
 
-/** An inclusive bound of a time window. `beyond-all`: a start after, or an end before, every `Instant`; the window is empty. */
+/** An inclusive bound of a time window. `beyond-all`: the window is empty, because it starts after, or ends before, every `Instant`. */
 export type WindowBound = Instant | 'beyond-all'
 
-/** What `parseInstant` accepts, as error messages say it. */
+/** What `parseInstant` accepts, as text for error messages. */
 export const instantRule = 'an ISO 8601 date-time with separators and an offset or Z, such as 2026-11-21T08:30:00.000Z'
 
-/** What `parseWindowBound` accepts, as error messages say it. */
+/** What `parseWindowBound` accepts, as text for error messages. */
 export const windowBoundRule =
   'an ISO 8601 date or date-time with separators, such as 2026-11-21 or 2026-11-21T08:30:00.000Z'
 
-/** Years 0000 to 9999 in UTC: ISO text of other years does not sort by time. */
+/** The years 0000 to 9999 in UTC. ISO text of other years has a sign, and does not sort by time. */
 const earliestMs = Date.parse('0000-01-01T00:00:00.000Z')
 const latestMs = Date.parse('9999-12-31T23:59:59.999Z')
 
@@ -36,9 +36,9 @@ export function parseInstant(text: string): Instant | undefined {
 const instantPattern = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/
 
 /**
- * Parses `since` or `until` of a request. A date without a time is the whole day; a time without an offset is UTC; a space before an offset is a
- * `+` that URL decoding replaced. Finer digits than milliseconds move the bound inwards: stored times have milliseconds, so the window stays
- * exact. Undefined if the text is no date.
+ * Parses a bound of a time window in a request, such as `since` (`from`) or `until` (`to`). A date without a time is the whole day; a time without an
+ * offset is UTC; a space before an offset is read as the `+` that URL decoding has replaced. Digits below milliseconds move the bound inwards: stored
+ * times have milliseconds, so the window stays exact. Undefined if the text is no date.
  */
 export function parseWindowBound(text: string, edge: 'from' | 'to'): WindowBound | undefined {
   if (/^\d{4}-\d\d-\d\d$/.test(text)) return parseInstant(`${text}T${edge === 'from' ? '00:00' : '23:59:59.999'}Z`)
@@ -69,7 +69,7 @@ const dateTimePattern = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::(\d\d)(?:[.,](\d+))?)
 /** `isFiner`: the text has digits below milliseconds, which `epochMs` lacks. */
 type DateTime = { readonly epochMs: number; readonly hasOffset: boolean; readonly isFiner: boolean }
 
-/** Parses a date-time; UTC without an offset. Undefined for an impossible date. */
+/** Parses a date-time; without an offset it is read as UTC. Undefined for an impossible date. */
 function readDateTime(text: string): DateTime | undefined {
   const [, day, minute, second = '00', fraction = '', offset, sign, hours = '0', minutes = '0'] =
     dateTimePattern.exec(text) ?? []

@@ -1,6 +1,6 @@
 import type { Branded, Offset } from './ids.ts'
 
-/** The order of the change feed: partition and offset of the record that made a document, as one number, `partition × 2^40 + offset`. */
+/** Partition and offset of the record from which a document was made, as one number, `partition × 2^40 + offset`: the order of the change feed. */
 export type LogPosition = Branded<number, 'LogPosition'>
 
 /** With 2^12 partitions, every position is below 2^52: exact in JSON, and a `long` for Elasticsearch. */
@@ -21,7 +21,7 @@ export function logPosition({
   return (partition * partitionSpan + within) as LogPosition
 }
 
-/** Every position of a partition is below. */
+/** The end of a partition's positions: all of them are below this number. */
 export const endOfPositions = (partition: number): LogPosition => ((partition + 1) * partitionSpan) as LogPosition
 
 export const partitionOf = (position: LogPosition): number => Math.floor(position / partitionSpan)

@@ -1,6 +1,6 @@
 /*
- * Exact means of scores. Elasticsearch adds doubles, which is exact only for integers below 2^53. So a list document also has each score in
- * parts, digits of base 2^24, whose sums are exact: five of them, from 2^24 down to 2^-72.
+ * Exact means of scores. Elasticsearch adds doubles, which is exact only for integers below 2^53. So a list document also has each score in five parts,
+ * whose sums are exact: its digits of base 2^24, which count 2^24, 1, 2^-24, 2^-48 and 2^-72.
  */
 
 const partBits = 24
@@ -12,7 +12,7 @@ export const tooLargeScore = partFactor ** 2
 /** The smallest part counts 2^-72. */
 const fractionBits = partBits * (scoreParts.length - 2)
 
-/** JSON of the parts of a score that are not zero; digits below 2^-72 are cut. */
+/** JSON of the parts of a score that are not zero; smaller fractions than 2^-72 are cut. */
 export function partsOfScore(score: number): string {
   const parts: string[] = []
   let rest = Math.abs(score) < tooLargeScore ? score / partFactor : 0
@@ -31,7 +31,8 @@ export function meanOfParts(sums: readonly number[], count: number): number {
   const size = total < 0n ? -total : total
   const dividend = size << BigInt(spareBits)
   const quotient = dividend / BigInt(count)
-  // A sticky bit: a remainder matters only if the quotient lies exactly between two doubles, and a lowest bit of 1 then rounds it up.
+  // A sticky bit. `Number` rounds a quotient that lies exactly between two doubles to the even one. If there is a remainder, the mean is above the
+  // quotient, and must be rounded up: a lowest bit of 1 shows that.
   const isExact = quotient * BigInt(count) === dividend
   const mean = Number(isExact ? quotient : quotient | 1n) * 2 ** -(spareBits + fractionBits)
   return total < 0n ? -mean : mean

@@ -5,8 +5,8 @@ import type { TeamId } from './ids.ts'
 // Analysis of titles and of search text: tokens, index terms, query words.
 
 /**
- * The prefix of a team's indexed terms, so that wildcard and fuzzy queries read no terms of other teams. Teams with the same salt share this cost, but no
- * results.
+ * The prefix of a team's indexed terms, so that wildcard and fuzzy queries read no terms of other teams. If two teams have the same salt, a query reads
+ * the terms of both, but every search filters by team, so results are not mixed.
  */
 export const titleSalt = (teamId: TeamId): string => hash('sha256', teamId, 'base64url').slice(0, titleSaltLength)
 
@@ -21,11 +21,11 @@ const kinds = ['cjk', 'hangul', 'number', 'letters', 'emoji'] as const
 export type TitleWord = {
   readonly kind: (typeof kinds)[number]
   readonly text: string
-  /** What separates this word from the one before: nothing, punctuation, or anything that includes a space. */
+  /** What separates this word from the word before: nothing, punctuation, or text that includes a space. */
   readonly gap: 'none' | 'mark' | 'space'
   /** Whether punctuation stands right before the word: .net, (emea). */
   readonly isMarked: boolean
-  /** Whether its digits continue those of the number before: the 000 of 10,000, 10.000, 10'000 and 10 000. */
+  /** Whether its digits continue the number before: the 000 of 10,000, 10.000, 10'000 and 10 000. */
   readonly isGroup: boolean
 }
 
@@ -72,7 +72,7 @@ const withGroupsJoined = (words: readonly TitleWord[]): TitleWord[] =>
     return isNumber ? [{ ...run[0], text: textOf(run) }] : run
   })
 
-/** The folded title for substring search: words separated by one space, adjacent CJK characters by none. */
+/** The folded title for substring search: words are separated by one space, adjacent CJK characters are not separated. */
 export function foldTitle(title: string): string {
   let folded = ''
   let before: TitleWord | undefined
@@ -124,10 +124,10 @@ const isAlphabetic = (text: string): boolean =>
 
 /** Longer words are indexed in pieces: Elasticsearch's whitespace tokenizer splits terms above 255 UTF-16 units. */
 export const pieceLength = 50
-/** Words are joined to a term of at least this length: "goat" does not find "go at". */
+/** Adjacent words are joined only if the term has at least this length: "goat" does not find "go at". */
 export const minJoinedLength = 5
 const maxJoinedLength = 40
-/** Only a longer text may be the beginning of a word with a typo in it. */
+/** Only a longer text is searched as a half-typed word with a typo in it. */
 export const minStartLength = 5
 
 type Terms = Readonly<Record<'words' | 'joined' | 'starts', readonly string[]>>
@@ -202,7 +202,7 @@ const startLengths = [5, 6, 7, 8, 9, 10, 11, 12]
 const startsOf = ({ text }: TitleWord): string[] =>
   isAlphabetic(text) ? startLengths.filter((length) => length < lengthOf(text)).map((length) => cut(text, length)) : []
 
-/** Pieces that overlap by half, so that any text of up to half a piece is whole in one of them. */
+/** Pieces that overlap by half, so that any text of up to half a piece lies within one of them. */
 const overlappingPieces = (text: string): string[] => piecesOf(text, pieceLength, 2)
 
 /** Splits into pieces that begin every `length` letters and are `lengths * length` letters long. */
@@ -243,7 +243,7 @@ export function requiredWords(sought: readonly SoughtWord[]): readonly SoughtWor
 export const mayStandInside = ({ kind, text, isMarked }: TitleWord): boolean =>
   !isMarked && ((kind === 'letters' && lengthOf(text) >= 3) || (kind === 'hangul' && lengthOf(text) >= 2))
 
-/** Shorter words allow no mistake; joined words below this length match whole words only. */
+/** In a shorter word no letter may be misspelt. If a shorter text was joined across punctuation, it matches only whole words. */
 export const minWordLength = 4
 const longWordLength = 8
 

@@ -14,7 +14,7 @@ export type Checks = Readonly<Record<string, Check>>
 
 export type CheckResult = CheckOutcome & { readonly name: string }
 
-/** By name of a check: a function that resolves with the present problem, or with undefined if there is none. */
+/** Name of a check → a function that resolves with the present problem; with undefined if there is no problem. */
 export type Problems = Readonly<Record<string, () => Promise<string | undefined>>>
 
 /** Makes a check of each function. */
@@ -34,7 +34,7 @@ const deadlineMs = 2_000
 const firstPauseMs = 50
 const longestPauseMs = 1_000
 const freshMs = 1_000
-/** More than any process has. */
+/** The bound of the cache of outcomes, which no process reaches. */
 const maxChecks = 100
 
 /** Resolves once all checks pass at the same time. Rejects once `signal` aborts. */
@@ -54,7 +54,7 @@ export async function untilHealthy(checks: Checks, signal: AbortSignal): Promise
 /** Runs checks on request. A check that has not answered after two seconds has failed. */
 export class Health {
   readonly #checks = new Map<string, Check>()
-  /** Outcomes by name. Each check runs once at a time: a check that ignores its signal is awaited, not started again. */
+  /** Name of a check → outcome. A check that runs is not started again, even if it ignores its signal and takes longer than the deadline. */
   readonly #outcomes: LRUCache<string, CheckOutcome>
   readonly #isDecisive: (name: string) => boolean
 

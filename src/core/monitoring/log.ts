@@ -6,7 +6,7 @@ import { escapeOf } from '../json/iJson.ts'
 export const createLog = ({ name, level }: { name: string; level: string }, stream: DestinationStream): Logger =>
   pino({ level, base: { name }, serializers: { err: (error: unknown) => describeError(error) } }, stream)
 
-/** Bounds chains of causes, which may be circular. */
+/** The most causes of causes to log: a chain of causes may be circular. */
 const maxDepth = 4
 /** Names of errors whose messages quote the text that could not be parsed. */
 const quoting = new Set(['SyntaxError', 'SerializationError', 'DeserializationError'])
@@ -19,7 +19,7 @@ export function summaryOf(error: unknown): string {
   return quoting.has(error.name) ? `${error.name}, whose text may quote what was read` : error.message
 }
 
-/** A summary of an Elasticsearch error: status, error types, mapped field. Not its reason, which may quote a document. */
+/** A summary of an Elasticsearch error: status, error types, mapped field. The reason is left out, because it may quote a document. */
 export function refusalOf(status: number, error: unknown): string {
   const { type, reason, caused_by: cause } = (error ?? {}) as Refusal
   const [, field] = /^(?:\[\d+:\d+\] )?failed to parse field \[([\w.]+)\]/.exec(String(reason)) ?? []
@@ -36,7 +36,7 @@ const kindOf = (type: unknown): string | undefined =>
   typeof type === 'string' && /^\w+$/.test(type) ? type : undefined
 
 /**
- * The parts of an error that are safe to log. Clients attach more: the Redis client the arguments of a command, such as a password; the
+ * The parts of an error that are safe to log. Clients attach data to their errors: the Redis client the arguments of a command, such as a password; the
  * Elasticsearch client the bodies of request and response, even in messages.
  */
 function describeError(error: unknown, depth = 0): Readonly<Record<string, unknown>> {

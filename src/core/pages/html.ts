@@ -1,6 +1,6 @@
 /** Markup in which every value is escaped. */
 export class Html extends String {
-  /** Distinguishes it from text for the compiler. */
+  /** For the compiler, which would otherwise accept any text as `Html`. */
   declare readonly isMarkup: true
 }
 

@@ -66,8 +66,8 @@ type PageAssets = {
 }
 
 /**
- * Whether `If-None-Match` matches `etag` by weak comparison; `*` matches all. `Cache-Control: no-cache` of a request changes nothing: it is for
- * caches on the way, and `fetch` adds it to every request with `If-None-Match`.
+ * Whether `If-None-Match` matches `etag` by weak comparison; `*` matches all. `Cache-Control: no-cache` of a request is ignored: it addresses caches on
+ * the way, and `fetch` adds it to every request with `If-None-Match`.
  */
 export const namesEtag = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.trim() === '*' || ifNoneMatch.includes(etag.replace(/^W\//, ''))

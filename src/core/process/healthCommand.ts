@@ -3,8 +3,8 @@ import { isIPv6 } from 'node:net'
 import { Command } from 'commander'
 
 /**
- * The health check of a container, and for people. Exits with 0 if the admin port answers with a success status; otherwise prints what fails and
- * exits with 1.
+ * The health check of a container, and for people. Exits with 0 if the admin port answers with a success status, or there is no admin port
+ * (`ADMIN_PORT=0`). Otherwise prints the failed checks that the answer names, and exits with 1; without `ADMIN_PORT`, exits with 78.
  *
  * Docker restarts a container whose process ends, but not an unhealthy one. So the command kills a process that accepts connections and never answers.
  */
@@ -30,7 +30,10 @@ type CheckResults = Readonly<Record<string, { readonly ok: boolean; readonly pro
 const attempts = 3
 const attemptMs = 5_000
 
-/** Retries after a timeout: a container that was paused needs a moment to answer. A refused connection is 'no': the process starts or ends. */
+/**
+ * Requests `url` again after a timeout, because a container that was paused needs a moment to answer. Returns 'no' for a refused connection: the
+ * process is starting or ending.
+ */
 async function ask(url: string): Promise<Answer> {
   for (let attempt = 0; attempt < attempts; attempt++)
     try {

@@ -30,14 +30,14 @@ export type Service = Pick<Lifetime, 'signal' | 'release' | 'fail'> & {
 }
 
 export type ClientService = Service & {
-  /** The process awaits it before it listens. It resolves when the checks pass, or after three seconds. */
+  /** Resolves when the checks pass, or after three seconds. The process awaits this before it listens (`readiness.ts`). */
   untilAble(checks: Checks): Promise<void>
 }
 
 /** EX_CONFIG of sysexits.h. */
 const configExitCode = 78
 
-/** The default ports of a process; without `port`, it has an admin port only. */
+/** The default ports of a process. A process without `port` has an admin port only. */
 type DefaultPorts = { readonly port?: number; readonly adminPort: number }
 
 type ServiceOptions = DefaultPorts & {
@@ -77,7 +77,7 @@ async function runService(options: ServiceOptions): Promise<void> {
     await start(options, checked, lifetime, log)
     log.info('started')
   } catch (error) {
-    // Another process may have taken the port since the check at the start.
+    // Another process may have opened the port since `listeningProblems` checked it.
     const isOfPort = error instanceof Error && 'syscall' in error && error.syscall === 'listen'
     lifetime.fail(error, isOfPort ? configExitCode : 1)
   }
@@ -100,7 +100,7 @@ async function start(options: ServiceOptions, checked: CheckedConfig, lifetime: 
       server.closeAllConnections()
     })
   }
-  // An engine that was unreachable at the check may still reject a setting.
+  // An engine that was unreachable at the first probe may reject a setting later.
   for (const engine of unreachable)
     probeLater(engine, signal).then(
       (outcome) => {
@@ -120,7 +120,7 @@ const jsonHeaders = { 'Content-Type': 'application/json' }
 
 const pagesOf = (health: Health, metrics: Registry): AdminPages =>
   new Map([
-    // Always live: after a fatal error the process exits by itself.
+    // Always answers 200: after a fatal error the process exits by itself.
     ['/livez', async () => ({ status: 200, headers: jsonHeaders, body: '{"status":"live"}\n' })],
     [
       '/readyz',
@@ -136,7 +136,7 @@ const pagesOf = (health: Health, metrics: Registry): AdminPages =>
     ],
   ])
 
-/** A valid configuration that no engine has rejected; `unreachable`: the engines that have not answered yet. */
+/** A valid configuration that no engine has rejected so far; `unreachable`: the engines that have not answered the probe. */
 type CheckedConfig = { readonly config: Config; readonly unreachable: readonly EngineProbe[] }
 
 /**
@@ -181,7 +181,7 @@ async function listeningProblems(config: Config, { port, adminPort }: DefaultPor
   return problems.filter((problem) => problem !== undefined)
 }
 
-/** Listens on an address for a moment, and disconnects clients meanwhile. Returns the problem if it cannot. */
+/** Listens on an address for a moment, and disconnects clients meanwhile. Returns the problem if the address cannot be listened on. */
 async function problemAt(address: ListenAddress, names: { port: string; host: string }): Promise<Problem | undefined> {
   const server = createServer((socket) => socket.destroy())
   try {

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 
 const stopDeadlineMs = 8_000
 
-/** The end of a process, which comes once: it closes all resources within a deadline, then exits. */
+/** The end of a process. At its end, a process closes all resources, for eight seconds at most, then exits. */
 export interface Lifetime {
   /** Aborts when the process stops. */
   readonly signal: AbortSignal

@@ -12,7 +12,7 @@ import type { ClientService, Service } from './lifecycle.ts'
 /** What a process needs to open its clients. */
 export type Opening = Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'release'>
 
-/** What a process that serves clients starts with. */
+/** What a process that serves clients needs to start. */
 export type Serving = Opening & Pick<ClientService, 'untilAble'>
 
 /** Opens Redis, measures calls to Redis and `elasticsearch`, and closes both when the process ends. */
@@ -28,7 +28,7 @@ export function openStores({ config, engines, log, metrics, release }: Opening, 
   return { redis, accountKeys: new AccountKeyStore(redis) }
 }
 
-/** Logs when a node of Elasticsearch stops answering: the client goes to another node and reports nothing. */
+/** Logs when a node of Elasticsearch stops answering: the client then sends requests to another node, and reports nothing. */
 function logDeadNodes({ connectionPool: pool }: Client, log: Logger): void {
   const markDead = pool.markDead.bind(pool)
   pool.markDead = (node) => {

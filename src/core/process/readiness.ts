@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Checks, failed, Health, passed, untilHealthy } from '../monitoring/health.ts'
 import type { Lifetime } from './lifetime.ts'
 
-/** How long a process that serves clients waits for its checks before it listens. Without its engines it can only answer 503. */
+/** How long a process that serves clients waits for its checks before it listens. While they fail, it could only answer 503. */
 const listensWithinMs = 3_000
 
 /** What `/readyz` answers. */
@@ -17,9 +17,10 @@ export interface Readiness {
 /**
  * Decides when a process is ready: once it has started, and until it stops.
  *
- * A process without clients is also not ready while a check fails. A process with clients stays ready: otherwise a load balancer would take every
- * process away at the outage of one engine, and refuse connections instead of passing on 503 and cached answers. But before it is ready for the first
- * time, all its checks must pass once, unless an engine is down at its start (`isEngineAway`): a release that cannot work must not replace one that does.
+ * A process without clients is also not ready while a check fails. A process with clients stays ready: otherwise, at the outage of one engine, a load
+ * balancer would remove every process, and refuse connections instead of passing on 503 and cached answers. But before the process is ready for the
+ * first time, all its checks must pass once, so that a release that cannot work does not replace a release that works. This is not required if an
+ * engine was unreachable at the start (`isEngineAway`).
  */
 export function readinessOf(servesClients: boolean, isEngineAway: boolean, lifetime: Lifetime): Readiness {
   let isStarted = false

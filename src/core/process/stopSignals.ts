@@ -1,10 +1,10 @@
 /**
- * A terminal signals a process group: npm and its child. npm passes the signal on, so the child gets it twice within milliseconds. A person who
- * presses Ctrl-C twice takes longer.
+ * At Ctrl-C, a terminal signals the process group: npm and its child. npm forwards the signal, so the child gets it twice within milliseconds. A person
+ * who presses Ctrl-C twice takes longer than this.
  */
 const sameSignalMs = 1_000
 
-/** Calls `stop` at the first SIGTERM or SIGINT, and `force` at each that comes more than a second after it. */
+/** Calls `stop` at the first SIGTERM or SIGINT. Calls `force` at each further signal, unless it comes within a second after the first. */
 export function onStopSignals(stop: () => void, force: () => void): void {
   let firstAtMs: number | undefined
   const onSignal = (): void => {

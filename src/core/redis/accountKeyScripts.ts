@@ -1,14 +1,16 @@
 import { script } from './redis.ts'
 
 /*
- * A field of `teamKeys` is `<position> <value>` of the key's newest record. The position is empty if unknown, or `-<epoch ms>` of a change whose record
- * no indexer has read yet; the value is that of `accountKeyValue`. A reserved slot is ` {"revision":0,"reservedUntilMs":…}`. Scripts never re-encode
- * values, because Lua loses digits of revisions.
+ * A field of the hash `teamKeys` is `<position> <value>` of the key's newest record. The position is empty if it is unknown, and `-<epoch ms>` for a
+ * change whose record no indexer has read yet. The value is JSON as `accountKeyValue` renders it. A reserved slot has an empty position and the value
+ * `{"revision":0,"reservedUntilMs":…}`. Scripts store values as they got them: Lua would lose digits of revisions if it encoded them again.
  *
- * A deletion whose record was read moves to `deletedKeys`. That hash grows for ever, so no script reads all of it.
+ * Once an indexer has read the record of a deletion, the deletion moves to the hash `deletedKeys`, which grows for ever. So no script reads all of
+ * `deletedKeys`.
  *
- * The hash `accountKey` of a digest has a field `<teamId>/<keyId>` → holder for each live key with the digest, and `<teamId>/<keyId> in another partition` for
- * a key with live records in two partitions. A digest with two fields opens nothing: a deletion in one partition would leave the other record.
+ * The hash `accountKey` of a digest has a field `<teamId>/<keyId>` → holder for each live key (active, revoked or expired) with the digest. A key with
+ * live records in two partitions has a second field, `<teamId>/<keyId> in another partition`: a deletion in one partition does not remove the record in
+ * the other, by which the key could come back. A digest with two fields or more is contested: no request is accepted with it.
  */
 
 const decode = `
@@ -19,7 +21,10 @@ local function decode(field)
   return entry, position, value
 end`
 
-/** Lua `claim(digests, contested, digest, name, holder, isSplit)`: adds a key to its digest, or removes it if there is no holder. */
+/**
+ * Lua `claim(digests, contested, digest, name, holder, isSplit)`: adds the key `name` to the hash of its digest, or removes it if `holder` is nil. Then
+ * adds the digest to the set `contested`, or removes it. `isSplit`: the key has live records in two partitions.
+ */
 const claim = `
 local function claim(digests, contested, digest, name, holder, isSplit)
   local claims = digests .. digest
@@ -29,8 +34,8 @@ local function claim(digests, contested, digest, name, holder, isSplit)
 end`
 
 /**
- * Which state wins: a deletion, then the higher revision, then (of two states of one revision, by concurrent writers) a revocation. Returns `newest` also
- * for a stored deletion without a position, whose record may never have been appended.
+ * Stores a state of a key unless the stored state wins. A deletion wins, then the higher revision, then a revocation: concurrent writers may make two
+ * states of one revision. Returns `newest` (`Applied`) also for a stored deletion without a position, because its record may never have been appended.
  */
 export const applyScript = script(`${decode}${claim}
 local teamKeys, deletedKeys, digests, contested = unpack(KEYS)
@@ -73,7 +78,7 @@ if old.key and not (new.key and new.key.digest == old.key.digest) then claim(dig
 if new.key then claim(digests, contested, new.key.digest, name, holder, split) end
 return {'applied'}`)
 
-/** Removes a key, unless another record of it was read in the meantime. */
+/** Removes a key if the position of its newest record is still the expected one; returns 0 otherwise. */
 export const forgetScript = script(`${decode}${claim}
 local teamKeys, digests, contested = unpack(KEYS)
 local name, id, expected = unpack(ARGV)
@@ -83,7 +88,7 @@ redis.call('HDEL', teamKeys, id)
 if entry.key then claim(digests, contested, entry.key.digest, name) end
 return 1`)
 
-/** Reserves a slot, and deletes expired slots. Any record of the key replaces its slot. */
+/** Reserves one of the team's slots for the key `id`, and deletes expired slots. Once a state of the key is applied, it replaces the slot. */
 export const reserveScript = script(`${decode}
 local teamKeys, deletedKeys = unpack(KEYS)
 local id, now, untilMs, max = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
@@ -104,7 +109,7 @@ if isFull then return 'full' end
 redis.call('HSET', teamKeys, id, ' {"revision":0,"reservedUntilMs":' .. untilMs .. '}')
 return 'reserved'`)
 
-/** Ends a replay: returns 0 if its key has expired, or Redis was flushed meanwhile. */
+/** Ends a replay, and marks the account keys as complete. Returns 0 if the replay's key in Redis has expired, or Redis was flushed meanwhile. */
 export const completeScript = script(`
 if redis.call('DEL', KEYS[2]) == 0 then return 0 end
 redis.call('SET', KEYS[1], ARGV[1])

@@ -16,21 +16,22 @@ import type { RedisConnection } from './redis.ts'
 import { scanHashes } from './scanHashes.ts'
 
 /**
- * The outcome of applying a state. `stale`: the same or a newer state is stored. `conflict`: another state of the same revision is. `newest`: the
- * stored state, if its record is before this record in the topic: compaction would delete it, so it must be appended again.
+ * The outcome of applying a state. `incomplete`: the store is not complete, so nothing was applied. `stale`: the same or a newer state is stored.
+ * `conflict`: another state of the same revision is stored. `newest`: the stored state, if the caller must append it again: its record is before the
+ * applied record, so compaction would delete it; or it is a deletion whose record may never have been appended.
  */
 export type Applied = {
   readonly kind: 'applied' | 'incomplete' | 'stale' | 'conflict'
   readonly newest: AccountKeyState | undefined
 }
 
-/** `held`: a key with this id exists. `surplus`: it exists, and the other keys of the team fill all slots. */
+/** `full`: other keys fill all slots. `held`: a key with this id exists. `surplus`: it exists, and the other keys of the team fill all slots. */
 type Reserved = 'reserved' | 'full' | 'held' | 'surplus' | 'deleted'
 
-/** A digest shared by several live keys (`<teamId>/<keyId>`). */
+/** A contested digest (`accountKeyScripts.ts`). `keys`: `<teamId>/<keyId>` of its live keys, and `<teamId>/<keyId> in another partition`. */
 export type ContestedDigest = { readonly digest: Digest; readonly keys: readonly string[] }
 
-/** Redis has lost account keys, and the indexer has not replayed them yet. */
+/** Redis may lack account keys: it is new, or has lost data, and no indexer has replayed the keys since. */
 export class AccountKeysIncomplete extends Error {
   constructor() {
     super('the account-key store is not complete until an indexer has replayed the keys; is one running?')
@@ -38,14 +39,14 @@ export class AccountKeysIncomplete extends Error {
   }
 }
 
-/** A replay that takes longer is void, and starts again. */
+/** A replay that takes longer does not count as complete. */
 const replayLifeMs = 3_600_000
 
 type ApplyReply = readonly [kind: Applied['kind'], newest?: string | null]
 
 /**
- * The account keys in Redis, which authenticate requests; Kafka is their durable copy. Scripts compare revisions, so records may be applied twice, late,
- * and by several writers at once.
+ * The account keys in Redis, which authenticate requests; Kafka is their durable copy. Scripts compare revisions, so records may be applied twice,
+ * late, and by several writers at once.
  */
 export class AccountKeyStore {
   readonly #redis: RedisConnection
@@ -66,8 +67,8 @@ export class AccountKeyStore {
   }
 
   /**
-   * Applies a state. `position`: of the state's record, or, if the record is still to be appended, `-<epoch ms>` of now. `when complete`: only to a complete
-   * store.
+   * Applies a state of a key. `position`: the position of the state's record, or `-<epoch ms>` of now if the record is still to be appended. With
+   * `when complete`, an incomplete store stays as it is.
    */
   async apply(
     teamId: TeamId,
@@ -110,7 +111,7 @@ export class AccountKeyStore {
 
   /** The newest state of a key; undefined if it is unknown or only has a reserved slot. Rejects with `AccountKeysIncomplete`. */
   async find(teamId: TeamId, keyId: EntityId): Promise<AccountKeyState | undefined> {
-    // In this order: a deletion moves from the first hash to the second.
+    // In this order: a deletion moves a key from `teamKeys` to `deletedKeys`, so a key that is deleted meanwhile is not missed.
     const [field, deleted] = await this.#readWhole(({ client, keys }) =>
       Promise.all([keys.teamKeys(teamId), keys.deletedKeys(teamId)].map((name) => client.hget(name, keyId))),
     )
@@ -124,7 +125,7 @@ export class AccountKeyStore {
     return new Map(uses.map(([keyId, epochMs]) => [keyId as EntityId, toInstant(Number(epochMs))]))
   }
 
-  /** Digests shared by several live keys: at most `max` digests, with at most `max` keys each. */
+  /** The contested digests: at most `max` digests, with at most `max` keys each. */
   async contested(max: number): Promise<ContestedDigest[]> {
     const { client, keys } = this.#redis
     const digests = ((await client.smembers(keys.contestedDigests)) as Digest[]).sort().slice(0, max)
@@ -132,7 +133,7 @@ export class AccountKeyStore {
     return digests.map((digest, at) => ({ digest, keys: (claims[at] ?? []).sort().slice(0, max) }))
   }
 
-  /** The position of each live key's record, if an indexer has read it. Reads the whole store in pages. */
+  /** Key → position of its record, for every live key whose record an indexer has read. Reads the whole store in pages. */
   async readPositions(): Promise<Map<DocumentId, AppendPosition>> {
     const positions = new Map<DocumentId, AppendPosition>()
     for await (const [teamId, fields] of scanHashes(this.#redis, this.#redis.keys.teamKeys('')))
@@ -144,14 +145,17 @@ export class AccountKeyStore {
     return positions
   }
 
-  /** Removes a live key whose record at `position` is no longer in the topic; does nothing if the key has another record. */
+  /** Removes a live key whose record at `position` is no longer in the topic; resolves with false if the key has another position by now. */
   async forget(id: DocumentId, position: AppendPosition): Promise<boolean> {
     const { keys } = this.#redis
     const names = [keys.teamKeys(teamIdOf(id)), keys.accountKey(''), keys.contestedDigests]
     return (await forgetScript(this.#redis, names, [id, entityIdOf(id), position])) === 1
   }
 
-  /** Starts a replay of all records; `token` is unique to it. `complete` ends it, and resolves with false if Redis lost keys in the meantime. */
+  /**
+   * Starts a replay of all records; `token` is unique to it. `complete` ends the replay, and resolves with false if Redis may have lost keys since its
+   * start, or it took more than an hour: then it must be repeated.
+   */
   async beginReplay(token: string): Promise<{ complete(): Promise<boolean> }> {
     const { client, keys, runId } = this.#redis
     const startedOn = runId()
@@ -167,7 +171,7 @@ export class AccountKeyStore {
   #fields = (teamId: TeamId): Promise<Record<string, string>> =>
     this.#readWhole(({ client, keys }) => client.hgetall(keys.teamKeys(teamId)))
 
-  /** Rejects unless the store is complete before and after the read: in between, Redis may lose all keys. One round trip. */
+  /** Reads from the store in one round trip. Rejects unless it is complete before and after: Redis may lose all keys in between. */
   async #readWhole<T>(read: (redis: RedisConnection) => Promise<T>): Promise<T> {
     const [before, result, after] = await Promise.all([this.isComplete(), read(this.#redis), this.isComplete()])
     if (before && after) return result
@@ -183,7 +187,7 @@ export const holderOf = (teamId: TeamId, keyId: EntityId, { state, expiresAt }: 
   expiresAtMs: expiresAt == null ? null : Date.parse(expiresAt),
 })
 
-/** Parses a field of `teamKeys`; undefined for a reserved slot. */
+/** Parses a field of `teamKeys` or `deletedKeys` (`accountKeyScripts.ts`); undefined for a reserved slot, and for an empty text. */
 export function readField(field: string): AccountKeyState | undefined {
   const value = field.slice(field.indexOf(' ') + 1)
   const state = value === '' ? undefined : (JSON.parse(value) as AccountKeyState)

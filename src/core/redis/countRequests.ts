@@ -2,10 +2,13 @@ import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import type { CountRequests } from './keyLookups.ts'
 import type { RedisConnection } from './redis.ts'
 
-/** The window of a key's rate limit, which begins with its first request. */
+/** The length of a key's rate-limit window. A window begins with the first request after the end of the last one. */
 export const windowSeconds = 60
 
-/** Counts requests in Redis, so that all API processes share the window of a key; `limit`: requests in a window. */
+/**
+ * Counts requests in Redis, so that all API processes share the window of a key. `limit`: accepted requests in a window; requests above it are counted,
+ * too.
+ */
 export function countRequests({ client, keys }: RedisConnection, limit: number): CountRequests {
   const limiter = new RateLimiterRedis({
     storeClient: client,
@@ -19,7 +22,7 @@ export function countRequests({ client, keys }: RedisConnection, limit: number):
   }
 }
 
-/** Above the limit, the limiter rejects with its result: returns that, and throws any other reason. */
+/** Above the limit, the limiter rejects with its result. Returns this result, and throws any other reason. */
 function exceeded(reason: unknown): RateLimiterRes {
   if (reason instanceof RateLimiterRes) return reason
   throw reason

@@ -10,7 +10,7 @@ import {
 } from './listVersions.ts'
 import { type RedisConnection, script } from './redis.ts'
 
-/** The key behind a digest. `expiresAtMs` (epoch ms) is null for a key without expiry. */
+/** The key with a digest. `expiresAtMs` (epoch ms) is null for a key without expiry. */
 export type KeyHolder = { teamId: TeamId; keyId: EntityId; state: 'active' | 'revoked'; expiresAtMs: number | null }
 
 /** Whether a key is accepted at `nowMs` (epoch ms). */
@@ -20,12 +20,13 @@ export const isValid = ({ state, expiresAtMs }: KeyHolder, nowMs: number): boole
 /** A key's requests in its current rate-limit window, and the milliseconds until the window ends. */
 export type RequestWindow = { readonly requests: number; readonly leftMs: number }
 
-/** Counts `requests` of the key `<teamId>/<keyId>` in its window; resolves with the window after the last of them. */
+/** Counts `requests` more requests of the key `<teamId>/<keyId>`; resolves with its window after the last of these requests. */
 export type CountRequests = (key: string, requests: number) => Promise<RequestWindow>
 
 /**
- * The result of a look-up. `found`: `requests` of `window` is 0 unless this request was counted. `unknown`: no key has this digest, or several live
- * keys share it. `incomplete`: Redis may lack keys.
+ * The result of a look-up. `found`: a key has this digest; it may be revoked or expired (`isValid`). `window.requests` is 0 unless this request was
+ * counted. `unknown`: no key has this digest, or the digest is contested (`accountKeyScripts.ts`): shared by several keys, or by records of a key in
+ * two partitions. `incomplete`: Redis may lack account keys, so the digest may belong to a missing key.
  */
 export type Lookup =
   | {
@@ -41,12 +42,15 @@ export type Lookup =
 export type LookUp = (digest: Digest, countedAtMs?: number) => Promise<Lookup>
 
 const lastUseLifeSeconds = 90 * 86_400
-/** Bounds a call, because Redis blocks while it runs a script. */
+/** The most digests in one call: Redis answers no other client while it runs the script. */
 const maxKeysPerCall = 64
-/** The digests whose keys are cached; the next request with a digest that was evicted takes one round trip more. */
+/** The most digests whose keys are cached. The next request with an evicted digest needs a second round trip. */
 const maxOpened = 10_000
 
-/** Finds the holders of digests, and the freshness of their teams' lists. Of a digest that several live keys share, even revoked keys, it finds none. */
+/**
+ * Finds the keys with the digests, and the freshness of their teams' lists. Finds no key for a contested digest (`accountKeyScripts.ts`), even if all
+ * keys but one of this digest are revoked.
+ */
 const lookupScript = script(`${freshnessLua}
 local function lookUp(digest)
   local holders = redis.call('HVALS', digest)
@@ -59,7 +63,7 @@ return replies`)
 
 type LookupReply = readonly [complete: string | null, ...(readonly [holder: string, ...FreshnessReply] | null)[]]
 
-/** Requests with the same digest that wait for the same call. */
+/** Requests with the same digest that share a call. */
 type PendingLookup = {
   readonly digest: Digest
   /** Undefined for requests that are not counted. */
@@ -67,18 +71,18 @@ type PendingLookup = {
   readonly requests: { resolve(lookup: Lookup): void; reject(error: unknown): void }[]
 }
 
-/** Requests that were counted for a key before its look-up was answered. */
+/** A count that was sent with a look-up, for the key that the digest opened before. */
 type Counted = { readonly key: string; readonly window: Promise<RequestWindow> }
 
 const uncounted: RequestWindow = { requests: 0, leftMs: 0 }
 
 /**
- * Looks keys up for requests, and counts them by `count`. One call to Redis is under way at a time; requests that arrive meanwhile share the next call,
- * which reads after their arrival, and fail if it fails.
+ * Looks keys up for requests, and counts the requests by `count`. One call to Redis is under way at a time. Requests that arrive meanwhile share the
+ * next call, so that they read what was written before they arrived. If the call under way fails, the requests that wait for the next one fail with it.
  */
 export function shareLookups(redis: RedisConnection, count: CountRequests = async () => uncounted): LookUp {
   const { countAhead, answer } = countingIn(redis, count)
-  /** The look-ups of the call under way; empty while there is none. */
+  /** The look-ups of the call under way; empty while there is no call. */
   let underWay: readonly PendingLookup[] = []
   let waiting = new Map<string, PendingLookup>()
 
@@ -86,7 +90,7 @@ export function shareLookups(redis: RedisConnection, count: CountRequests = asyn
     const { accountKeysComplete, accountKey } = redis.keys
     const names = [accountKeysComplete, ...freshnessValues(redis.keys, randomToken())]
     const digests = lookups.map(({ digest }) => accountKey(digest))
-    // Sent, but not awaited yet, so that the counts go into the same round trip.
+    // Not awaited yet, so that the client sends the counts in the same round trip.
     const sent = lookupScript(redis, [], [...names, ...digests])
     const counted = lookups.map(countAhead)
     const [complete, ...replies] = (await sent) as LookupReply
@@ -126,15 +130,18 @@ export function shareLookups(redis: RedisConnection, count: CountRequests = asyn
 }
 
 interface Counting {
-  /** Counts requests for the key that their digest opened last; undefined if that is unknown. */
+  /** Counts requests for the key that their digest opened last; undefined if no such key is cached, or the requests are not to be counted. */
   readonly countAhead: (pending: PendingLookup) => Counted | undefined
-  /** Answers requests, each with its own place in the window. The first request of a window is stored as the last use of the key. */
+  /**
+   * Answers requests, each with its own number in the window. Example: the window has 7 requests after 3 that shared a call, so they get 5, 6 and 7.
+   * The time of a window's first request is stored as the last use of the key.
+   */
   readonly answer: (pending: PendingLookup, lookup: Lookup, counted: Counted | undefined) => Promise<void>
 }
 
 /**
- * Counts requests of a digest for its key. If the digest opened a key a moment ago, in the round trip of the look-up; otherwise after it, and only if the
- * key is accepted, so that unknown digests create no counters.
+ * Counts requests of a digest for its key. If the key that the digest opened last is cached, they are counted in the round trip of the look-up.
+ * Otherwise they are counted after it, and only if the key is valid, so that unknown digests create no counters.
  */
 function countingIn({ client, keys }: RedisConnection, count: CountRequests): Counting {
   const opened = new LRUCache<Digest, string>({ max: maxOpened })
@@ -193,8 +200,8 @@ function lookupIn(reply: LookupReply[1] | undefined): Lookup {
 }
 
 /**
- * The holders of keys in the order of `digests`, in one round trip; null for a digest that no key has, or several live keys share.
- * Undefined unless the store is complete before and after the read: in between, Redis may lose all keys, or a replay may end.
+ * The holders of keys in the order of `digests`, in one round trip; null for an unknown or contested digest (`Lookup`). Undefined unless the store is
+ * complete before and after the read: while it reads, Redis may lose all keys, or a replay may end, and then a null would prove nothing.
  */
 export async function readHolders(
   { client, keys, runId }: RedisConnection,

@@ -7,15 +7,15 @@ import type { RedisKeys } from './redisKeys.ts'
 /** Changes with every visible change of a list or of an entity in it. The API makes ETags from it. */
 export type ListVersion = Branded<string, 'ListVersion'>
 
-/** What one script reads for a request of a team: watermark and versions hold for these indices. */
+/** What one script reads for a request of a team. Watermark and versions are true of these indices. */
 export type Freshness = {
-  /** Everything appended to Kafka before this instant is searchable; null while some partition has no such time. */
+  /** Everything appended to Kafka before this instant is searchable. Null while a partition has no such time, or if deletions may be missing. */
   readonly watermark: Instant | null
   /** Null for a list without `indices`. */
   readonly versions: Readonly<Record<EntityType, ListVersion | null>>
   /**
-   * The indices of the serving generation. Undefined while Redis names no serving generation, or lacks the visible position of a partition: then the API
-   * searches the read aliases. The aliases may point to another generation, because a switch moves them last.
+   * The indices of the serving generation. Undefined while Redis names no serving generation, or lacks the visible position of a partition: then the
+   * API searches the read aliases. The aliases may point to another generation, because a switch moves them last.
    */
   readonly indices: Readonly<Record<EntityType, ListIndices | undefined>>
 }
@@ -32,10 +32,13 @@ export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => 
 export const freshnessValueCount = 3 + entityTypes.length
 
 /**
- * Lua `freshnessOf(team, first)`, with `freshnessValues` from ARGV[first] on. Call it before the search.
+ * Lua `freshnessOf(team, first)`, with `freshnessValues` from ARGV[first] on. Call it before the search: a version that is read later may name a change
+ * that the search has not returned.
  *
- * One step: otherwise an indexer could publish a change and a later watermark between the two reads, and a client with the old token would get 304 with a
- * watermark that promises the change. A list without a token gets `newToken`, if the serving generation is known.
+ * It reads tokens and watermark in one step. Otherwise: the API reads the token; an indexer publishes a change, with a new token and a later watermark;
+ * the API reads this watermark, and answers 304 to a client with the old token, as if the change were included.
+ *
+ * A list without a token gets `newToken`, if a generation serves.
  */
 export const freshnessLua = `
 local function freshnessOf(team, first)
@@ -77,7 +80,7 @@ end
 for i = 4, #ARGV do table.insert(read, redis.call('GET', ARGV[i])) end
 return read`)
 
-/** The versions of lists, in their order, in one round trip; null if unknown. */
+/** The versions of `lists`, in their order, in one round trip; null for a list that has no version. */
 export async function readVersionsOf(
   redis: RedisConnection,
   lists: readonly TeamList[],
@@ -115,6 +118,6 @@ const listVersionIn = (generation: string | null, reply: ListReply): ListVersion
 const lowestOf = (forms: string | null, submissions: string | null): Instant | null =>
   forms === null || submissions === null ? null : toInstant(Math.min(Number(forms), Number(submissions)))
 
-/** A new salt changes the versions of all lists of a generation at once, after Redis has lost tokens (`visiblePositions.ts`). */
+/** After Redis has lost tokens, a new salt changes the versions of all lists of a generation at once (`visiblePositions.ts`). */
 const versionOf = (generation: string | null, salt: string | null, token: string | null): ListVersion | null =>
   generation === null || salt === null || token === null ? null : (`${generation} ${salt} ${token}` as ListVersion)

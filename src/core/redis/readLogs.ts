@@ -1,12 +1,12 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
 import type { RedisConnection } from './redis.ts'
 
-/** What was stored of a generation expires after this time without another write. */
+/** The state that is stored for a generation expires after this time without another write. */
 const lifeMs = 365 * 86_400_000
 
 /**
- * Stores the state of the logs from which a generation was read: topic/partition → text. Not in the metadata of commits: when a topic is deleted,
- * Kafka deletes its commits, too.
+ * Stores the state of the logs from which a generation was read: topic/partition → text. The metadata of commits would not do: when a topic is deleted,
+ * Kafka deletes its commits, too, and a new topic of the same name would be mistaken for the log that was read.
  */
 export async function keepReadLogs(
   { client, keys }: RedisConnection,

@@ -12,11 +12,11 @@ import { type RedisConnection, script } from './redis.ts'
 import { readServing } from './serving.ts'
 import type { CursorKey } from './visiblePositions.ts'
 
-/** Times of the visible positions. */
+/** The times of the visible positions of the serving generation. */
 export type VisibleTimes = {
-  /** The lowest time (epoch ms), the watermark of answers; undefined while there is none. */
+  /** The watermark of answers: the lowest time (epoch ms) of all partitions; undefined while there is no watermark. */
   readonly watermarkMs: number | undefined
-  /** Everything that was appended to the partition before this time (epoch ms) is searchable; undefined while there is none. */
+  /** Everything that was appended to the partition before this time (epoch ms) is searchable; undefined while no such time is published. */
   timeMs(type: EntityType, partition: number): number | undefined
 }
 
@@ -37,7 +37,7 @@ export async function readVisibleTimes(redis: RedisConnection): Promise<VisibleT
   }
 }
 
-/** The published positions of a generation: partition → every offset below is searchable. Partitions without a position are left out. */
+/** The published positions of a generation: partition → the offset below which every record is searchable. Leaves out partitions without a position. */
 export async function readPublishedPositions(
   { client, keys }: RedisConnection,
   type: EntityType,
@@ -47,16 +47,19 @@ export async function readPublishedPositions(
   return new Map(fields.flatMap(([name, value]) => (/^\d+$/.test(name) ? [[Number(name), Number(value)]] : [])))
 }
 
-/** A partition's visible position: every offset below `position` is searchable. Everything that was appended before `timeMs` is below `position`. */
+/**
+ * A partition's visible position: every record below offset `position` is searchable, and everything that was appended before `timeMs` (epoch ms; 0 if
+ * unknown) is below `position`.
+ */
 export type VisiblePosition = { readonly position: number; readonly timeMs: number }
 
-/** What one script reads for a page of a change feed, or a new cursor: version and positions hold for these indices. */
+/** What one script reads for a page of a change feed, or for a new cursor. Version and positions are true of these indices. */
 export type VisibleList = {
   readonly version: ListVersion
   /** The indices to search. Not the aliases, which may point to another generation. */
   readonly indices: ListIndices
   readonly cursorKey: CursorKey
-  /** Every partition of the topic, by number. */
+  /** Every partition of the topic; the index is its number. */
   readonly partitions: readonly VisiblePosition[]
 }
 
@@ -67,8 +70,8 @@ if read[1] then positions = redis.call('HGETALL', ARGV[2] .. read[1]) end
 return {read, positions}`)
 
 /**
- * Reads the version of a list and the visible positions of its topic, in one step; call it before the search. `visible` is undefined while a partition
- * has no position (which does not mean position 0), and once deletions may be missing.
+ * Reads the version of a list and the visible positions of its topic, in one step; call it before the search. `visible` is undefined while no
+ * generation serves or a partition has no position (which does not mean position 0), and once deletions may be missing.
  */
 export async function readVisibleList(
   redis: RedisConnection,

@@ -11,7 +11,10 @@ import { type RedisKeys, redisKeys } from './redisKeys.ts'
 export interface RedisConnection {
   readonly client: Redis
   readonly keys: RedisKeys
-  /** The run of the server (`runIn`); undefined while not connected. In another run, Redis may have lost a second of writes. */
+  /**
+   * The run of the server (`runIn`); undefined until the connected server has reported it. A new run begins with a restart or failover, by which Redis
+   * may have lost the writes of the last second.
+   */
   readonly runId: () => string | undefined
   readonly close: () => Promise<void>
 }
@@ -26,17 +29,20 @@ const maxReconnectDelayMs = 2_000
 /** Backoff (ms) before the n-th attempt to reconnect. */
 export const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** attempt, maxReconnectDelayMs)
 
-/** How long a command waits for the first connection. */
+/** How long a starting process waits for the first connection. */
 const firstConnectionDeadlineMs = 10_000
 const connectionPollMs = 50
 const sentinelReconnectMs = 1_000
 const runIdRetryMs = 500
-/** The run is read again and again, because a master without a replica for an hour changes its replication id. */
+/**
+ * The run is read repeatedly, because it changes without a reconnect: a promoted master that has no replica for an hour changes its replication id. A
+ * process with the former id would treat the account keys as incomplete for ever.
+ */
 const runIdPollMs = 5_000
 
 /**
- * Connects to Redis, and reconnects for ever. A command fails at once while Redis is unreachable, and after two seconds without a reply. With Sentinels,
- * the client follows a failover as soon as a Sentinel reports it, even if the old master still answers.
+ * Connects to Redis, and reconnects for ever. While Redis is unreachable, a command fails at once; without a reply, it fails after two seconds. With
+ * Sentinels, the client connects to the new master as soon as a Sentinel reports the failover, even if the old master still answers.
  */
 export function connectRedis(
   config: Pick<Config, 'INDEX_PREFIX'> & Partial<Config>,
@@ -50,7 +56,7 @@ export function connectRedis(
       name,
       sentinels: REDIS_SENTINELS ?? [],
       failoverDetector: true,
-      // After Sentinels restart, the default would miss failovers for a minute.
+      // With the default, the client would reconnect to restarted Sentinels after up to a minute, and miss failovers until then.
       sentinelReconnectStrategy: () => sentinelReconnectMs,
       enableTLSForSentinelMode: url.startsWith('rediss:'),
     }),
@@ -60,10 +66,10 @@ export function connectRedis(
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     enableAutoPipelining: true,
-    // The Redis user of a process may not set client information, which would count as a failed command.
+    // The Redis user of a process has no permission for CLIENT SETINFO, which would be counted as a failed command.
     disableClientInfo: true,
     retryStrategy: (attempt) => {
-      // The client reads its options at each attempt.
+      // The client reads its options at each attempt, so new credentials are used from the next connection on.
       if (config.files !== undefined) Object.assign(client.options, credentialsOf(latest(config)))
       return reconnectDelayMs(attempt)
     },
@@ -76,7 +82,7 @@ export function connectRedis(
   return connectionOver(client, config.INDEX_PREFIX, onError)
 }
 
-/** The options that may change while a process runs. Without certificates there is no option `tls`, which would turn TLS on. */
+/** The options that may change while a process runs. Without certificates the option `tls` is left out, because even an empty one turns TLS on. */
 function credentialsOf(config: Partial<Config>): Pick<RedisOptions, 'tls' | 'username' | 'password'> {
   const { REDIS_CA_FILE: ca, REDIS_CERT_FILE: cert, REDIS_KEY_FILE: key } = config
   const { username = '', password = '' } = URL.parse(config.REDIS_URL ?? '') ?? {}
@@ -110,7 +116,7 @@ export function connectionOver(client: Redis, prefix: string, onError: (error: E
       },
       (error: Error) => {
         onError(error)
-        // Redis may hang and keep this connection. Its data is not trusted before its run is known.
+        // Redis may hang without closing the connection. Until it has reported its run, its account keys are treated as incomplete.
         setTimeout(readRunId, runIdRetryMs, connection).unref()
       },
     )
@@ -128,8 +134,9 @@ export function connectionOver(client: Redis, prefix: string, onError: (error: E
 }
 
 /**
- * The run of a server, from the reply of INFO: its `run_id`, and for a promoted master its replication id. Example: B is promoted without A's last
- * writes. A becomes its replica, drops them, and is promoted again. Its `run_id` is as before; its replication id is new.
+ * The run of a server, from the reply of INFO: its `run_id`, and for a promoted master its replication id, too. Example: replica B is promoted without
+ * the last writes of master A. A becomes a replica of B, drops these writes, and is promoted again. The `run_id` of A is as before, but its replication
+ * id is new, so the loss is noticed.
  */
 export function runIn(info: string): string | undefined {
   const wasPromoted = /[^0]/.test(fieldIn(info, 'master_replid2') ?? '')
@@ -139,7 +146,7 @@ export function runIn(info: string): string | undefined {
 
 const fieldIn = (info: string, name: string): string | undefined => new RegExp(`^${name}:(\\w+)`, 'm').exec(info)?.[1]
 
-/** Wraps `sendCommand`, which the client calls for every command, also in pipelines and while disconnected. */
+/** Reports every command, by wrapping `sendCommand`: the client calls it for each command, also in pipelines and while disconnected. */
 function watchCommands(client: Redis, onCommand: OnCommand): void {
   const send = client.sendCommand.bind(client)
   client.sendCommand = (command, stream) => {
@@ -150,7 +157,7 @@ function watchCommands(client: Redis, onCommand: OnCommand): void {
   }
 }
 
-/** Resolves once Redis has answered; rejects after ten seconds or when `signal` aborts. */
+/** Resolves once Redis has reported its run; rejects after ten seconds or when `signal` aborts. */
 export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, signal?: AbortSignal): Promise<void> {
   const givesUpAtMs = performance.now() + firstConnectionDeadlineMs
   while (runId() === undefined) {
@@ -160,8 +167,8 @@ export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, 
 }
 
 /**
- * A Lua script, run by EVALSHA and loaded at first use. `names` become KEYS, `values` ARGV. Redis requires write permission for all of KEYS: names of
- * keys that are only read may be in `values` instead.
+ * A Lua script, run by EVALSHA and loaded at first use. `names` become KEYS, `values` ARGV. Redis requires write permission for every key in KEYS, so
+ * scripts that only read a key get its name in `values`.
  */
 export function script(lua: string) {
   const sha = hash('sha1', lua)
@@ -175,7 +182,9 @@ export function script(lua: string) {
   }
 }
 
-/** A failed Redis command. It has no cause: the client's error contains the command's arguments, which must not be logged. */
+/**
+ * A failed Redis command. `cause` is not set: the client's error contains the command's arguments, such as digests of keys, which must not be logged.
+ */
 export class RedisUnavailable extends Error {
   override readonly name = 'RedisUnavailable'
 
@@ -186,7 +195,7 @@ export class RedisUnavailable extends Error {
 
 type ErrorClass = abstract new (...parameters: never[]) => Error
 
-/** Awaits a reply of Redis; turns errors into `RedisUnavailable`, except those of the classes `others`. */
+/** Awaits a reply of Redis; turns errors into `RedisUnavailable`, except errors of the classes `others`. */
 export async function fromRedis<T>(answer: Promise<T>, ...others: readonly ErrorClass[]): Promise<T> {
   try {
     return await answer
@@ -213,7 +222,7 @@ export const redisProbe = (config: Config): EngineProbe => ({
   caSetting: 'REDIS_CA_FILE',
   certificateSetting: 'REDIS_CERT_FILE',
   tls: credentialsOf(config).tls ?? {},
-  // Without Sentinels, which report the address later.
+  // With Sentinels, the address of Redis is not configured: they report it to the client.
   addresses:
     config.REDIS_URL?.startsWith('rediss:') && config.REDIS_SENTINELS.length === 0
       ? [addressIn(config.REDIS_URL, defaultPort)]

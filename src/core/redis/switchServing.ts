@@ -10,14 +10,16 @@ import {
 } from './visiblePositions.ts'
 
 /**
- * The switch, in one step:
+ * Makes requests read the next generation instead of the serving one, in one step:
  *
- * 1. Raises the positions of the next generation to those that the rebuild has reached.
- * 2. Compares them with the positions of the serving generation, which nobody raises while the lock lives.
- * 3. Raises the times of the next generation to those of the serving one: everything that was appended before is below the lower position, too.
- * 4. Makes the next generation serve, and releases the lock.
+ * 1. Raises the positions and times of the next generation to the positions and times that the rebuild has reached.
+ * 2. Compares its positions with the positions of the serving generation, which no indexer raises while the rebuild owns the lock. If a position of the
+ *    next generation is lower, returns `behind`: followers may have read further already.
+ * 3. Raises the times of the next generation to the times of the serving generation. Example: in the serving generation, everything that was appended
+ *    before 12:00 is below offset 70. By step 2 the next generation shows everything below 70, too, so 12:00 is true of it as well.
+ * 4. Makes the next generation serve, and deletes the lock.
  *
- * If it runs again, because its reply was lost, it returns `switched`, too.
+ * If the reply is lost and the script runs again, it returns `switched` again.
  */
 const switchScript = script(`${raiseLua}${noteWatermarkLua}
 if redis.call('GET', KEYS[1]) == ARGV[2] then return {'switched'} end
@@ -56,26 +58,32 @@ export type ReachedPartition = Omit<PublishedPartition, 'from'>
 
 /** The switch that a rebuild requests. */
 export type AskedSwitch = {
-  /** The owner of the switch's lock. */
+  /** The token with which the rebuild has acquired the lock of the switch. */
   readonly holder: string
-  /** The generation that the next one was compared with. */
+  /** The generation that serves now, and with which the rebuild has compared the next one. */
   readonly from: GenerationTag
   readonly to: { readonly tag: GenerationTag; readonly indices: Indices }
   readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>
   /** Every partition of both topics. */
   readonly reached: readonly ReachedPartition[]
-  /** The entity types whose topics are other logs than those from which `from` was read: their positions are not compared. */
+  /**
+   * The entity types whose topics were replaced by other logs after `from` was read. Offsets of two logs cannot be compared, so neither positions nor
+   * times of `from` are used.
+   */
   readonly replaced: ReadonlySet<EntityType>
 }
 
-/** Unless the result is `switched`, nothing has changed for readers. `behind`: the next generation has not reached a visible position. */
+/**
+ * Unless the result is `switched`, nothing has changed for readers, and the lock stays. `behind`: the next generation has not reached the visible
+ * position of this partition.
+ */
 export type SwitchResult =
   | { readonly kind: 'switched' }
   | { readonly kind: 'lock lost' }
   | { readonly kind: 'another serves'; readonly serving: GenerationTag }
   | { readonly kind: 'behind'; readonly type: EntityType; readonly partition: number }
 
-/** Makes requests read the next generation, in one step, and releases the lock. */
+/** Makes requests read the generation `to`, in one step, and releases the lock. Changes nothing for readers if the lock was lost, or `to` is behind. */
 export async function switchServing(
   redis: RedisConnection,
   { holder, from, to, cursorKeys, reached, replaced }: AskedSwitch,

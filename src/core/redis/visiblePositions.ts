@@ -4,8 +4,8 @@ import { type Branded, type EntityType, entityTypes, randomToken, type TeamList 
 import { type RedisConnection, script } from './redis.ts'
 
 /**
- * The AES-256 key (base64) that seals the cursors of a change feed, stored in the `_meta` of the list index. A rebuild copies it, unless the new
- * generation may lack deletions. So a client whose cursor was sealed by another key may have missed deletions.
+ * The AES-256 key (base64) that seals the cursors of a change feed, stored in the `_meta` of the list index. A rebuild copies the key to the new
+ * generation unless deletions may be missing there. So a cursor that was sealed by another key is refused: its client may have missed deletions.
  */
 export type CursorKey = Branded<string, 'CursorKey'>
 
@@ -15,12 +15,12 @@ export const newCursorKey = (): CursorKey => randomBytes(32).toString('base64') 
 export type PublishedPartition = {
   readonly type: EntityType
   readonly partition: number
-  /** The position that this indexer has published last, or, if it has just got the partition, the committed offset. */
+  /** The position of the partition that this indexer has published last; before its first publication, the committed offset. */
   readonly from: bigint
   readonly to: bigint
   /**
-   * Everything that was appended before this time (epoch ms) is below `to`. 0 if there is no such time, as without log-append times: the time that
-   * was published before is removed, too, and there is no watermark.
+   * Everything that was appended before this time (epoch ms) is below `to`. 0 if there is no such time, for example in a topic without log-append
+   * times: then the time that was published before is removed, and so is the watermark.
    */
   readonly timeMs: number
 }
@@ -34,20 +34,23 @@ export type PublishedRound = {
   readonly partitionCounts: Readonly<Record<EntityType, number>>
   /** Lists that changed in these partitions, at most `maxListsPerRound`. */
   readonly lists: readonly TeamList[]
-  /** Gives every list of the generation another version, because `lists` does not name all that changed. */
+  /** Gives every list of the generation another version, because `lists` does not name every changed list. */
   readonly changesEveryList: boolean
   readonly partitions: readonly PublishedPartition[]
-  /** The generation may lack a deletion: its change feeds are not served any more. */
+  /** The generation may lack a deletion: from then on it has no watermark, and its change feeds are not served. */
   readonly mayLackDeletions: boolean
 }
 
-/** If more lists changed, all lists of the generation get another version: Redis blocks while it runs a script. */
+/**
+ * If more lists changed, the round changes the versions of all lists of the generation instead: a script that replaced more tokens would block Redis
+ * for too long.
+ */
 export const maxListsPerRound = 5_000
 
-/** What was published of a generation expires after this time without another round. */
+/** Published positions of a generation expire after this time without another round. */
 export const publishedLifeMs = 7 * 86_400_000
 
-/** Lua `raise(key, field, value)`: sets a field of a hash, unless it is greater already; returns its value before, or -1. */
+/** Lua `raise(key, field, value)`: sets a field of a hash, unless its value is greater; returns its former value, or -1. */
 export const raiseLua = `
 local function raise(key, field, value)
   local stored = tonumber(redis.call('HGET', key, field) or '-1')
@@ -84,13 +87,17 @@ end`
 /**
  * Publishes a round in one step:
  *
- * - Positions are only raised: "everything below offset 70 is searchable" stays true, so a late round of a former owner does no harm.
- * - Tokens of changed lists are replaced in the same step. Replaced before: a follower reads the new token with old positions, the positions move, and
- *   the follower gets "nothing new" for ever. Replaced after: a follower with the old token gets "nothing new" although its change is visible.
- * - A stored position below `from`, or none, shows that Redis has lost a publication, and tokens of lists that this round does not name. Then, and when
- *   deletions may be missing, a new salt gives every list another version, by which followers notice.
- * - While a rebuild has the lock of the switch, the serving generation publishes only other versions of its lists.
- * - Indices are named once every partition of the topic has a position, so no request searches an index that is still being built.
+ * - Positions are only raised. "Everything below offset 70 is searchable" stays true, so a former owner of the partition that publishes 60 late does no
+ *   harm.
+ * - Tokens of changed lists are replaced in the same step. If they were replaced before it, a follower could read the new token with the old positions;
+ *   then the positions move, and the follower gets "nothing new" until the list changes again. If they were replaced after it, a follower with the old
+ *   token would get "nothing new" although its change is visible.
+ * - If a stored position is missing or below `from`, Redis has lost a publication, and with it perhaps tokens of lists that this round does not name. A
+ *   new salt then gives every list another version, so that no client gets 304 for a changed list. The same happens when a round first reports that
+ *   deletions may be missing.
+ * - While a rebuild owns the lock of the switch, the serving generation publishes new versions of its lists, but no positions.
+ * - The indices of an entity type are named once every partition of its topic has a position, so no request searches an index that is still being
+ *   built.
  */
 const publishScript = script(`${raiseLua}${noteWatermarkLua}
 local now = {ARGV[2], ARGV[3]}
@@ -126,12 +133,13 @@ return {isComplete and 'complete' or 'incomplete', serving, watermarks[1], water
 /** The result of a round. */
 export type RoundPublished = {
   /**
-   * `locked`: a rebuild is switching, so positions were not published, but lists have other versions. `complete`: every partition has a position.
+   * `locked`: a rebuild is switching, so positions were not published, but the changed lists have other versions. `complete`: every partition of both
+   * topics has a position.
    */
   readonly outcome: 'locked' | 'incomplete' | 'complete'
-  /** The generation that requests read; undefined if Redis names none. */
+  /** The generation that requests read; undefined if Redis names no generation. */
   readonly serving: GenerationTag | undefined
-  /** Everything that was appended before (epoch ms) is searchable; undefined while there is no such time. */
+  /** Everything that was appended before this time (epoch ms) is searchable; undefined while there is no such time. */
   readonly watermarkMs: number | undefined
 }
 
@@ -169,7 +177,7 @@ export async function publishVisiblePositions(
   return { outcome, serving: serving === '' ? undefined : (serving as GenerationTag), watermarkMs }
 }
 
-/** Whether a generation has published positions, and never that it may lack deletions. */
+/** Whether positions of a generation were published for both entity types, and no round has reported that the generation may lack deletions. */
 export async function knowsDeletions({ client, keys }: RedisConnection, generation: GenerationTag): Promise<boolean> {
   const hashes = await Promise.all(
     entityTypes.map((type) => client.hmget(keys.visiblePositions(type, generation), 'partitions', 'withheld')),
@@ -177,7 +185,7 @@ export async function knowsDeletions({ client, keys }: RedisConnection, generati
   return hashes.every(([partitions, withheld]) => partitions !== null && withheld === null)
 }
 
-/** Deletes what was published and read of a generation that is removed. */
+/** Deletes the visible positions of a removed generation, and the state of the logs from which it was read. */
 export async function forgetVisiblePositions(
   { client, keys }: RedisConnection,
   generation: GenerationTag,

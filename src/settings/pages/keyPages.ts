@@ -13,14 +13,14 @@ export function listedKey(key: UsedKey, nowMs: number): ListedKey {
   return { ...key, shownState }
 }
 
-/** Why no key was created, so that the form is shown again. */
+/** The reason why no key was created, which the form shows when it is displayed again. */
 export type CreateFailure = keyof Messages['create']['problems']
 
 /** The values of the form, and what is wrong with them. */
 export type CreateForm = {
   readonly name: string
   readonly expires: string
-  /** Idempotency token: a form sent twice creates one key. */
+  /** Idempotency token: a form that is sent twice creates one key. */
   readonly once: string
   readonly problem?: CreateFailure
 }
@@ -28,7 +28,7 @@ export type CreateForm = {
 type KeysView = {
   readonly csrf: string
   readonly keys: readonly ListedKey[]
-  /** Undefined when all slots are taken. A key that is being created takes a slot before it is in `keys`. */
+  /** Undefined when all slots are in use. A key that is being created uses a slot before it is in `keys`. */
   readonly form: CreateForm | undefined
   /** The first day on which a new key may expire. */
   readonly today: string
@@ -97,7 +97,7 @@ ${
 
 function createForm(form: CreateForm, csrf: string, today: string, say: Messages, at: UrlOf): Html {
   const { create } = say
-  // Sent again with the same token, the form creates the same key, even if name and expiry differ.
+  // With the same token, the form creates the same key even if name and expiry differ, so they must not be edited.
   const fixed = form.problem === 'unfinished' ? html` readonly` : ''
   const field = (name: 'name' | 'expires', input: Html, label: string, hint: string): Html => {
     const isWrong = form.problem === name
