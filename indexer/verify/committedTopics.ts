@@ -100,7 +100,7 @@ export class CommittedTopics {
   }
 
   async #readOn(what: string, endOf: (partition: Partition) => bigint, comparison: DocumentComparison): Promise<void> {
-    const { config, source, report, rest, signal } = this.#context
+    const { config, source, report, pauseIfBusy, signal } = this.#context
     const unread = [...this.#partitions.values()].filter((partition) => partition.next < endOf(partition))
     const total = unread.reduce((sum, partition) => sum + Number(endOf(partition) - partition.next), 0)
     let done = 0
@@ -123,7 +123,7 @@ export class CommittedTopics {
           const compared = this.#comparedOf(record, partition)
           if (compared !== undefined) comparison.addRecord(compared)
           report.progress(what, done, total)
-          await rest()
+          await pauseIfBusy()
         },
       })
     }

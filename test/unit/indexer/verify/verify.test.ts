@@ -132,7 +132,7 @@ async function verified(team?: string) {
       },
       progress: () => undefined,
     },
-    rest: async () => {
+    pauseIfBusy: async () => {
       const act = pending
       pending = undefined
       await act?.()
