@@ -30,7 +30,7 @@ export class BulkScheduler {
   readonly #options: SchedulerOptions
   readonly #queue: BulkQueue
   readonly #writeBatch: (jobs: readonly Job[]) => Promise<BatchResult>
-  readonly #requests: Record<Lane, number> = { apart: 0, ordinary: 0 }
+  readonly #requests: Record<Lane, number> = { withoutPrimary: 0, ordinary: 0 }
   readonly #perSecond: number
   #isScheduled = false
   #isResting = false
@@ -63,7 +63,7 @@ export class BulkScheduler {
   }
 
   #sendBatches(): void {
-    this.#sendFrom('apart', 1)
+    this.#sendFrom('withoutPrimary', 1)
     this.#sendFrom('ordinary', this.#queue.isOverloaded ? 1 : maxRequests)
   }
 

@@ -5,7 +5,7 @@ import { clampToInstants, type Instant, toInstant } from '../../src/core/model/i
 import { readDeadLetter } from '../deadLetters/deadLetters.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import type { Place } from './expunge.ts'
-import { saysId } from './saysId.ts'
+import { isAboutSubmission } from './isAboutSubmission.ts'
 
 export type KeptRecord = Pick<SourceRecord, 'topic' | 'partition' | 'offset' | 'appendedAtMs'> & {
   readonly isDeletion: boolean
@@ -90,7 +90,7 @@ export const recordsOf =
     const entity = entityIdOf(id)
     // The key of another team's submission with this id.
     if (text !== id && isIdentifier(text?.slice(0, -entity.length - 1) ?? '') && text?.endsWith(`/${entity}`)) return
-    return saysId(value, entity) ? 'by-value' : undefined
+    return isAboutSubmission(value, entity) ? 'by-value' : undefined
   }
 
 /** Recognises the dead letters of a submission, of any source topic. */
