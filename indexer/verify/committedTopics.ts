@@ -105,15 +105,15 @@ export class CommittedTopics {
     const total = unread.reduce((sum, partition) => sum + Number(endOf(partition) - partition.next), 0)
     let done = 0
     for (const topic of documentTopics(config)) {
-      const ranges = new Map(
+      const spans = new Map(
         unread
           .filter((partition) => partition.topic === topic)
           .map((partition) => [partition.partition, { from: partition.next, to: endOf(partition) }]),
       )
-      if (ranges.size === 0) continue
+      if (spans.size === 0) continue
       await source.readTopic({
         topic,
-        ranges,
+        spans,
         signal,
         onRecord: async (record) => {
           const partition = this.#partitions.get(partitionName(record))
