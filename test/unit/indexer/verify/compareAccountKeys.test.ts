@@ -87,6 +87,14 @@ test('several live keys with one digest are each a difference, until only one of
   expect(kindsOf(expected, opened)).toEqual(['key-accepted a', 'key-contested a', 'key-contested b'])
 })
 
+test('a key with live records in two partitions is a difference that says so', () => {
+  const expected = expectedOf(recordOf('a', 1, {}), { ...recordOf('a', 2, {}), partition: 1 })
+  const differences = [...compareAccountKeys(expected, storeOf(expected), undefined).values()]
+  expect(differences.map(({ kind, detail }) => [kind, detail])).toEqual([
+    ['key-contested', 'not accepted: its live records are in two partitions'],
+  ])
+})
+
 test('a store that equals the topic has no difference, nor has a deletion that only Redis still has', () => {
   const expected = expectedOf(recordOf('a', 1, {}), recordOf('b', 2, { state: 'revoked' }), recordOf('c', 3, null))
   const stored = storeOf(expected)
