@@ -38,24 +38,24 @@ import type { Problem, Result } from '../src/core/model/schema.ts'
 import { partsOfScore } from '../src/core/model/score.ts'
 import { foldTitle, titleSalt, titleTerms } from '../src/core/model/titles.ts'
 
-/** One document to index. Its external version is the revision of the record. */
+/** One document to index. Its external version is the record's revision, or `deletedRevision`. */
 export type DocumentWrite = {
   readonly kind: DocumentKind
   readonly id: DocumentId
   /** The routing value: all documents of a team in an index are in one shard. */
   readonly teamId: TeamId
   readonly version: Revision
-  /** The whole document: JSON on one line, in UTF-8. `keepApart` replaces the buffer by a copy. */
+  /** The whole document: JSON on one line, in UTF-8. `copySource` replaces the buffer by a copy. */
   source: Buffer
   /** Whether it also replaces a document of the same version; otherwise it replaces lower versions only. */
   readonly replacesSameVersion?: true
-  /** The digest of the record's content, which is also in `source`; only of a live list document. */
+  /** The digest of the record's content, as in `source`. Only live list documents have it, and not the copies that a rebuild makes of stored documents. */
   readonly digest?: string
 }
 
 export type Documents = readonly DocumentWrite[]
 
-/** The append time and the position of the record of an entity's newest state. */
+/** When and where Kafka appended the record. */
 export type Recorded = { readonly changedAt: Instant; readonly logPosition: LogPosition }
 
 type Converted =
@@ -98,7 +98,7 @@ export function formWrites(change: Change<RenderedForm>, recorded: Recorded): Do
   const salt = titleSalt(change.teamId)
   const { words, joined, starts } = titleTerms(form.title)
   const salted = (terms: readonly string[]): string => terms.map((term) => salt + term).join(' ')
-  const keys = JSON.stringify({
+  const searchMembers = JSON.stringify({
     scene: form.scene,
     titleRaw: salt + foldCharacters(form.title),
     // A space precedes every word, so that a pattern can match at the start of words.
@@ -108,7 +108,13 @@ export function formWrites(change: Change<RenderedForm>, recorded: Recorded): Do
     titleStarts: salted(starts),
   })
   const { digest } = form
-  const list = listDocument(change, form.createdAt, recorded, `"digest":"${digest}",${keys.slice(1, -1)}`, form)
+  const list = listDocument(
+    change,
+    form.createdAt,
+    recorded,
+    `"digest":"${digest}",${searchMembers.slice(1, -1)}`,
+    form,
+  )
   return [{ ...write('forms', change, revision, list), digest }, write('form-details', change, revision, form.detail)]
 }
 
@@ -117,36 +123,36 @@ export function submissionWrites(change: Change<RenderedSubmission>, recorded: R
   if (change.live === null) return tombstones(change, kindsOf.submissions, recorded)
   const { revision, entity } = change.live
   const { formId, status, submittedAt, foundBy, detail, digest } = entity
-  const keys = `"digest":"${digest}","formId":"${formId}","status":"${status}",${foundByMembers(foundBy, hasAnswers)}`
-  const list = listDocument(change, submittedAt, recorded, keys, entity)
+  const searchMembers = `"digest":"${digest}","formId":"${formId}","status":"${status}",${foundByMembers(foundBy, hasAnswers)}`
+  const list = listDocument(change, submittedAt, recorded, searchMembers, entity)
   return [
     { ...write('submissions', change, revision, list), digest },
     write('submission-details', change, revision, detail),
   ]
 }
 
-/** The members of a submission's list document that are searched and counted, made from its content. `hasAnswers`: answers are indexed. */
+/** The search members of a submission's list document, computed from its answers and score. `hasAnswers`: answers are indexed. */
 const foundByMembers = ({ data, score }: FoundBy, hasAnswers: boolean): string =>
   `${hasAnswers ? `"answers":${answerTerms(data)},` : ''}"scoreParts":${partsOfScore(Number(score))}`
 
 /**
- * The source of a list document: the members that all lists are sorted and filtered by, `keys` (those of this kind), then the summary. Ids and instants
- * need no escapes in JSON.
+ * The source of a list document: the members that every list has; `searchMembers`, the members of this kind of list; the summary. Ids and instants need no
+ * escapes in JSON.
  */
 function listDocument(
   { teamId, entityId }: RecordKey,
   createdAt: Instant,
   recorded: Recorded,
-  keys: string,
+  searchMembers: string,
   { summary, detail }: Pick<RenderedForm, 'summary' | 'detail'>,
 ): Buffer {
   const order = `"teamId":"${teamId}","position":"${position(createdAt, entityId)}"`
-  const windows = `"createdAt":"${createdAt}","changedAt":"${recorded.changedAt}","logPosition":${recorded.logPosition}`
-  // A search returns rows with their keys. The keys of a long title are several times as long as the title.
-  const rowBytes = Buffer.byteLength(keys) + summary.length
+  const times = `"createdAt":"${createdAt}","changedAt":"${recorded.changedAt}","logPosition":${recorded.logPosition}`
+  // Includes `searchMembers`: a search returns them, too, and those of a long title are several times its length.
+  const rowBytes = Buffer.byteLength(searchMembers) + summary.length
   const large = [...largePart(teamId, 'summary', rowBytes), ...largePart(teamId, 'detail', detail.length)]
   const largeMember = large.length === 0 ? '' : `"large":{${large.join()}},`
-  const start = `{${order},${windows},${keys},${largeMember}"summary":${summaryDelimiter}`
+  const start = `{${order},${times},${searchMembers},${largeMember}"summary":${summaryDelimiter}`
   const startBytes = Buffer.byteLength(start)
   const list = Buffer.allocUnsafe(startBytes + summary.length + listEnd.length)
   list.write(start)
@@ -155,13 +161,14 @@ function listDocument(
   return list
 }
 
+/** A search for `<part>Of` finds the rows of the team with a large part; `<part>Bytes` is its size. */
 const largePart = (teamId: TeamId, part: 'summary' | 'detail', bytes: number): readonly string[] =>
   bytes > largeBytes ? [`"${part}Of":"${teamId}"`, `"${part}Bytes":"${bytes}"`] : []
 
 const listEnd = `${summaryDelimiter}}`
 
-/** Copies the source of a document that waits for a retry out of Node's buffer pool: it would keep a slab of finished documents in memory. */
-export function keepApart(document: DocumentWrite): void {
+/** Copies the source of a document that waits for a retry: a slice would keep the whole shared buffer, with sources of finished documents, in memory. */
+export function copySource(document: DocumentWrite): void {
   const { source } = document
   if (source.length === source.buffer.byteLength) return
   document.source = Buffer.allocUnsafeSlow(source.length)
@@ -172,22 +179,26 @@ function write(kind: DocumentKind, { teamId, entityId }: RecordKey, version: Rev
   return { kind, id: documentId(teamId, entityId), teamId, version, source }
 }
 
-/** The position of a list document that a rebuild has carried over from a former log: below every record of the present log. */
+/** The position of a live list document that a rebuild copied from a replaced log. Only the first record of partition 0 can have it, too. */
 export const carriedOver = 0 as LogPosition
 
 /**
- * The source of a list document that is carried over: with the position `carriedOver`, or, for a tombstone, without any. Followers start anew after that, and
- * need no earlier deletion. If tombstones had position 0, thousands of them would hide a deletion that is the first record of partition 0.
+ * The source of a list document that a rebuild copies from a replaced log: a live document gets the position `carriedOver`, a tombstone none. Followers start
+ * anew after a replaced log, and need no earlier deletion. Tombstones have no second sort key, so a page of a change feed cannot end between tombstones at
+ * position 0: the next page would skip the others, and with them a deletion that is the first record of partition 0.
  */
-export const withoutPosition = (source: Buffer): Buffer =>
+export const asCarriedOver = (source: Buffer): Buffer =>
   Buffer.from(
     isTombstone(source)
       ? source.toString().replace(/,"logPosition":\d+\}$/, '}')
       : source.toString().replace(/"logPosition":\d+/, `"logPosition":${carriedOver}`),
   )
 
-/** A list document as it is written now: one of an earlier release, or with other `hasAnswers`, has other members by which it is found. */
-export function withFoundBy(document: DocumentWrite, hasAnswers: boolean): DocumentWrite {
+/**
+ * Recomputes the search members of a submission's list document that an earlier release, or another `INDEX_ANSWERS` (`hasAnswers`), has written. Returns any
+ * other document unchanged.
+ */
+export function withCurrentSearchMembers(document: DocumentWrite, hasAnswers: boolean): DocumentWrite {
   if (document.kind !== 'submissions') return document
   const members = new Map(rawMembers(document.source.toString()))
   const summary = members.get('summary')
@@ -197,25 +208,25 @@ export function withFoundBy(document: DocumentWrite, hasAnswers: boolean): Docum
   const served = rawMembers(summary)
   const score = rawMembers(served.get('result') ?? '').get('score') ?? ''
   const foundBy = rawMembers(`{${foundByMembers({ data: served.get('data') ?? '', score }, hasAnswers)}}`)
-  return { ...document, source: listSource([...members, ...foundBy, ['summary', summary]]) }
+  return { ...document, source: sourceOf([...members, ...foundBy, ['summary', summary]]) }
 }
 
 /** The same document without repeated member names, which Elasticsearch rejects. */
 export function withNamesOnce(document: DocumentWrite): DocumentWrite {
   const members = [...rawMembers(document.source.toString())]
-  return { ...document, source: listSource(members.map(([name, raw]) => [name, withoutRepeatedNames(raw)])) }
+  return { ...document, source: sourceOf(members.map(([name, raw]) => [name, withoutRepeatedNames(raw)])) }
 }
 
 /** The source of a document with these members (name and JSON). The summary gets the delimiters by which readers find it. */
-function listSource(members: readonly (readonly [name: string, raw: string])[]): Buffer {
+function sourceOf(members: readonly (readonly [name: string, raw: string])[]): Buffer {
   const delimited = (raw: string): string => summaryDelimiter + raw + summaryDelimiter
   return Buffer.from(renderObject(members.map(([name, raw]) => [name, name === 'summary' ? delimited(raw) : raw])))
 }
 
 /**
  * The documents of a deletion. They stay, with a version above every revision: if Elasticsearch deleted them, it would forget their versions after a minute,
- * and an older record that came later would bring the entity back. Exports and change feeds find them by these members. A deletion that a rebuild
- * has found missing in Kafka has no position: followers start anew after it.
+ * and an older record that came later would bring the entity back. Exports and change feeds find them by these members. Where Kafka removed a deletion
+ * before it was read, a rebuild writes tombstones without a position; followers start anew after that.
  */
 export function tombstones(
   key: RecordKey,

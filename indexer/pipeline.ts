@@ -26,7 +26,7 @@ import { type RoundResult, VisibilityPublisher, type VisibleRound } from './visi
 
 const refreshTimeoutMs = 30_000
 const drainDeadlineMs = 4_000
-/** After this time the group is left without a last commit: the next owner of the partitions reads the uncommitted records again. */
+/** After this time the indexer leaves the group without a last commit; the next owner of the partitions reads the uncommitted records again. */
 const lastPublishDeadlineMs = 3_000
 const drainPollMs = 20
 
@@ -34,11 +34,11 @@ const drainPollMs = 20
 type Serving = {
   readonly deadLetters: DeadLetterWriter
   readonly accountKeys: AccountKeys
-  /** Acts on the outcome of a round: makes a complete generation serve, or reports that the generation is retired. */
+  /** Called after each round (refresh, publish, commit): makes a complete generation serve, or reports that the generation is retired. */
   afterRound(published: RoundPublished): Promise<RoundResult>
 }
 
-/** The states of the logs that a generation was read from, as text by `partitionName`; in Redis (`readLogs.ts`). */
+/** The states of the logs that a generation was read from (`LogState` as text), by `partitionName`, stored in Redis (`readLogs.ts`). */
 type LogStateStore = {
   keep(logs: ReadonlyMap<string, string>): Promise<void>
   kept(): Promise<ReadonlyMap<string, string>>
@@ -58,7 +58,7 @@ type PipelineOptions = Reading & {
   fail(error: unknown): void
 }
 
-/** Why each part of a pipeline makes no progress; undefined where none is blocked. */
+/** Why each part of a pipeline makes no progress; undefined for a part that is not blocked. */
 export type BlockedReasons = {
   readonly writer: string | undefined
   readonly publisher: string | undefined
@@ -179,8 +179,8 @@ export class Pipeline {
   }
 
   /**
-   * Checks whether its document partitions are still the logs that its generation was read from, and reads a partition whose log was replaced from its
-   * first offset. Rejects when Kafka does not answer.
+   * Checks that each document partition is still the log that the generation was read from. If not, reads the partition again, from its first offset.
+   * Rejects when Kafka does not answer.
    */
   async checkLogs(): Promise<void> {
     const { source, generation, readLogs, log } = this.#options
@@ -199,13 +199,13 @@ export class Pipeline {
     await readLogs.keep(new Map(states))
   }
 
-  /** Reads partitions whose logs were replaced from their first offsets, unless reading started there already. */
+  /** Reads replaced partitions again, from their first offsets, unless this assignment began there. */
   async #readAgain(replaced: readonly AssignedPartition[]): Promise<void> {
     const ranges = await this.#options.source.offsetRanges([...new Set(replaced.map(({ topic }) => topic))])
     const unread = replaced.flatMap((partition) => {
       const low = ranges.get(partitionName(partition))?.low ?? 0n
       const { position, log: logAtStart } = partition.start
-      // More had been read of the former log than of this one, which was therefore read from its first offset.
+      // This assignment began at the first offset although its predecessors had read further: so it began with the new log.
       const hasStartedAnew = position <= low && logAtStart.prefixes.some(({ below }) => below > position)
       return hasStartedAnew ? [] : [{ partition, low: low as Offset }]
     })
@@ -226,18 +226,18 @@ export class Pipeline {
     }
   }
 
-  /** Calls `onProcessed` instead of returning a promise: thousands of records are in flight. */
+  /** Calls `onProcessed` instead of returning a promise: a promise for each of thousands of records would cost too much. */
   #process(record: SourceRecord, assigned: AssignedPartition, onProcessed: () => void): void {
     const { config, serving } = this.#options
     const { signal } = this.#writing
     const finish = (result: RecordResult): void => this.#countOrReject(record, assigned, result, onProcessed)
-    const projection = convertRecord(record, config)
-    if (projection.kind === 'rejected') finish(projection.problem)
-    else if (projection.kind === 'account-key') {
+    const converted = convertRecord(record, config)
+    if (converted.kind === 'rejected') finish(converted.problem)
+    else if (converted.kind === 'account-key') {
       if (serving === undefined) finish('stale')
-      else this.#failUnlessDone(serving.accountKeys.apply(projection.change, record, signal).then(finish))
+      else this.#failUnlessDone(serving.accountKeys.apply(converted.change, record, signal).then(finish))
     } else {
-      const { documents, list } = projection
+      const { documents, list } = converted
       const traceOutcome = traceRecord(record, documents)
       const done = (outcome: Outcome): void => {
         traceOutcome?.(outcome.kind)
@@ -246,13 +246,13 @@ export class Pipeline {
         if (outcome.kind === 'rejected') finish({ path: 'document', rule: outcome.reason })
         else finish(outcome.kind === 'conflict' ? sameRevision : outcome.kind)
       }
-      // Below this offset, live indexers have read every record and reported conflicts; a rebuild reports none.
-      const isCompared = serving !== undefined && record.offset >= assigned.start.deadLetteredBelow
-      this.writer.submit({ documents, isCompared, name: () => nameOf(record), done })
+      // Conflicts below `deadLetteredBelow` were reported before; a rebuild reports none.
+      const reportsConflicts = serving !== undefined && record.offset >= assigned.start.deadLetteredBelow
+      this.writer.submit({ documents, reportsConflicts, name: () => nameOf(record), done })
     }
   }
 
-  /** Counts a record. A record with a problem is first written as a dead letter. */
+  /** Counts a record; in a live indexer that still owns its partition, writes the dead letter of a rejected record first. */
   #countOrReject(record: SourceRecord, assigned: AssignedPartition, result: RecordResult, onProcessed: () => void) {
     const { serving, metrics } = this.#options
     const { topic } = record
@@ -286,6 +286,6 @@ export class Pipeline {
   }
 }
 
-/** The name of a record in messages. The key is valid here, hence no free text. */
+/** The name of a record in messages. The key was validated: it contains only ids. */
 const nameOf = ({ topic, partition, offset, key }: SourceRecord): string =>
   `${topic}/${partition}/${offset}, key ${key?.toString()}`

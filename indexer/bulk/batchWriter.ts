@@ -1,4 +1,4 @@
-import { type Documents, type DocumentWrite, keepApart, withNamesOnce } from '../convertRecord.ts'
+import { copySource, type Documents, type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
 import type { BulkCalls } from './bulkApi.ts'
 import { type BulkFailure, classifyRequestError, type ItemOutcome, type RequestFailure } from './bulkFailure.ts'
 import type { BulkQueue } from './bulkQueue.ts'
@@ -85,7 +85,7 @@ export class BatchWriter {
       return await this.#halveOrFail(jobs, batch, this.#classify(error))
     }
     batch.hasResults = true
-    this.#queue.noteShards(documents, outcomes)
+    this.#queue.updateLanes(documents, outcomes)
     if (outcomes.some(({ kind }) => kind === 'busy')) this.#reduceLoad(jobs)
     else this.#queue.widenBounds(documents.length, bytesOf(documents))
     const writable = await this.#writableShards(documents, outcomes)
@@ -231,7 +231,7 @@ export class BatchWriter {
     for (const job of jobs) {
       const known = this.#blocked.get(job.entity) ?? { name: job.name(), sinceMs: this.#options.elapsedMs() }
       this.#blocked.set(job.entity, { ...known, reason: failure.reason })
-      job.documents.forEach(keepApart)
+      job.documents.forEach(copySource)
       job.attempts++
       failed.push(job)
     }

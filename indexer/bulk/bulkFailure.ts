@@ -6,7 +6,7 @@ type Failed<Kind extends string> = Kind extends string ? { readonly kind: Kind; 
 /**
  * A failure of a document or of a whole request that may pass:
  * - `retry`: by itself;
- * - `away`: by itself. The shard has no primary, and a request with the document is answered late;
+ * - `away`: by itself. The shard has no primary, and Elasticsearch delays any request with its documents (`primaryWait` in bulkApi.ts);
  * - `busy`: with smaller and fewer requests. Elasticsearch is overloaded;
  * - `pause`: when an operator acts (permissions, a missing index, a full disk).
  */
@@ -22,8 +22,8 @@ export type BulkFailure = Failed<'retry' | 'away' | 'busy' | 'pause'>
 export type ItemOutcome = { readonly kind: 'written' | 'stale' } | BulkFailure | Failed<'split' | 'suspect' | 'reject'>
 
 /**
- * Why a bulk request has no results by document. `bad-request` (status 400): either one record is at fault, which smaller requests show, or something
- * else, such as a proxy.
+ * Why a bulk request failed as a whole. `bad-request` (status 400): one record is at fault, as smaller requests will show, or something outside, such as a
+ * proxy.
  */
 export type RequestFailure = BulkFailure | Failed<'split' | 'bad-request'>
 
@@ -45,7 +45,7 @@ export function classifyItem(status: number, error: ItemError | undefined): Item
   if (status === 200 || status === 201) return written
   const reason = refusalOf(status, error)
   if (status === 409 && error?.type === 'version_conflict_engine_exception') return stale
-  if (status === 400) return { kind: badDocumentKinds.get(error?.type) ?? 'reject', reason }
+  if (status === 400) return { kind: indexErrorKinds.get(error?.type) ?? 'reject', reason }
   if (pauseStatuses.has(status)) return { kind: 'pause', reason }
   // A full disk: fewer requests would not help.
   if (status === 429 && error?.type === 'cluster_block_exception') return { kind: 'pause', reason }
@@ -55,7 +55,7 @@ export function classifyItem(status: number, error: ItemError | undefined): Item
 }
 
 /** Errors of status 400 whose cause may be the index: an alias without a write index, the mappings of another release. */
-const badDocumentKinds: ReadonlyMap<string | undefined, 'pause' | 'suspect'> = new Map([
+const indexErrorKinds: ReadonlyMap<string | undefined, 'pause' | 'suspect'> = new Map([
   ['index_closed_exception', 'pause'],
   ['illegal_argument_exception', 'suspect'],
   ['strict_dynamic_mapping_exception', 'suspect'],
@@ -66,7 +66,7 @@ const pauseStatuses: ReadonlySet<number> = new Set([401, 403, 404])
 /** A shard or a node is away, or does not answer in time. */
 const outageStatuses: ReadonlySet<number> = new Set([408, 502, 503, 504])
 
-/** Returns the outcomes of a rebuild's request. Throws when its write alias is gone, which no other process restores. */
+/** Returns the outcomes of a request of a rebuild. Throws if the rebuild's write alias is gone: nobody would restore it. */
 export function expectOwnIndices(outcomes: ItemOutcome[]): ItemOutcome[] {
   if (outcomes.some((outcome) => outcome.kind === 'pause' && outcome.reason.startsWith('404 index_not_found')))
     throw new Error(
@@ -93,10 +93,11 @@ function classifyResponse({ statusCode: status = 0, body }: errors.ResponseError
   return { kind: status === 429 ? 'busy' : 'retry', reason }
 }
 
-/** Whether a request is larger than a memory limit, and fails even without other load. Elasticsearch answers 429; only the reason has the numbers. */
+/** Whether a request exceeds a memory limit by itself, without other load. Elasticsearch answers 429 as for overload; the two sizes are only in the reason. */
 function isTooLarge(reason = ''): boolean {
   if (/^Request contains an operation of size \[\d+\] bytes, which exceeds/.test(reason)) return true
   const [, place, bytes, max] = /(\w+)_operation_bytes=(\d+), max_\w+_bytes=(\d+)\]/.exec(reason) ?? []
-  // A primary reserves memory for the document and four times as much beside it. The reason has only the latter number.
+  // A primary reserves the size of the document, then four times that for indexing it. A rejection of the second reservation names four fifths of the sum.
+  // A primary on another node may reject the first one, and then names the document alone: too large all the more.
   return Number(bytes) * (place === 'primary' ? 5 / 4 : 1) > Number(max)
 }

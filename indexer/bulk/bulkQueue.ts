@@ -5,29 +5,30 @@ import { bytesOf, type Job, newJob, type RecordWrite, shardOf, winnerOf } from '
 /** The bounds of one bulk request. A single record may be larger. */
 export type BulkBounds = { readonly maxBulkBytes: number; readonly maxBulkDocuments: number }
 
-/** `apart`: the records of shards without a primary; `ordinary`: all others. */
-export type Lane = 'apart' | 'ordinary'
+/** `withoutPrimary`: the records of shards without a primary; `ordinary`: all other records. */
+export type Lane = 'withoutPrimary' | 'ordinary'
 
 const minShare = 1 / 64
 const shareStep = 1 / 16
-/** Requests grow only after a request that used at least this share of its bounds: a small success does not show that a large one succeeds. */
+/** Bounds are widened only after a request that used at least this part of them: the success of a small request does not show that a large one succeeds. */
 const usedShare = 1 / 2
 
 /**
- * The records that wait to be sent. A batch has at most one record of an entity, and none of an entity with a record in flight. Overload halves the bounds
- * of batches; each success widens them a little.
+ * The records that wait to be sent. A batch has at most one record of an entity, and no record of an entity with a record in flight. Overload halves the
+ * bounds of batches; a success that used at least half of them widens them a little.
  *
  * Elasticsearch answers a request once every shard has answered, and waits for a shard without a primary. So records of such shards are in their own lane.
  */
 export class BulkQueue {
   readonly #bounds: BulkBounds
-  /** By entity, in the order in which the entities came. */
-  readonly #waiting: Readonly<Record<Lane, Map<string, Job>>> = { apart: new Map(), ordinary: new Map() }
+  /** By entity, in the order in which they were queued in this lane. */
+  readonly #waiting: Readonly<Record<Lane, Map<string, Job>>> = { withoutPrimary: new Map(), ordinary: new Map() }
   /** The shards that had no primary when a document was last sent to them. */
   readonly #away = new Set<string>()
   /** The entities with a record in a request, or in a backoff before its next attempt. */
   readonly #inFlight = new Set<string>()
   #added = 0
+  /** The part (1/64 to 1) of `BulkBounds` that a batch may use now. */
   #share = 1
 
   constructor(bounds: BulkBounds) {
@@ -73,8 +74,8 @@ export class BulkQueue {
     this.#enqueue(job)
   }
 
-  /** Notes by the outcomes of documents which shards have no primary, and moves waiting records between the lanes. */
-  noteShards(documents: Documents, outcomes: readonly ItemOutcome[]): void {
+  /** Updates, from the outcomes of the documents of a request, which shards have no primary; moves waiting records between the lanes. */
+  updateLanes(documents: Documents, outcomes: readonly ItemOutcome[]): void {
     if (this.#away.size === 0 && outcomes.every(({ kind }) => kind !== 'away')) return
     const shards = new Map(documents.map((document, at) => [shardOf(document), outcomes[at]?.kind === 'away']))
     let hasChanged = false
@@ -85,7 +86,7 @@ export class BulkQueue {
       else this.#away.delete(shard)
     }
     if (!hasChanged) return
-    const lanes = [this.#waiting.ordinary, this.#waiting.apart]
+    const lanes = [this.#waiting.ordinary, this.#waiting.withoutPrimary]
     const jobs = lanes.flatMap((waiting) => [...waiting.values()])
     for (const waiting of lanes) waiting.clear()
     for (const job of jobs) this.#waiting[this.#laneOf(job)].set(job.entity, job)
@@ -105,17 +106,17 @@ export class BulkQueue {
 
   #enqueue(job: Job): void {
     const { entity } = job
-    const { apart, ordinary } = this.#waiting
-    const waiting = ordinary.get(entity) ?? apart.get(entity)
+    const { withoutPrimary, ordinary } = this.#waiting
+    const waiting = ordinary.get(entity) ?? withoutPrimary.get(entity)
     const winner = waiting === undefined ? job : winnerOf(waiting, job)
     const lane = this.#laneOf(winner)
-    this.#waiting[lane === 'apart' ? 'ordinary' : 'apart'].delete(entity)
-    // `set` keeps the place of an entity that waits already: an entity that changes all the time is sent, too.
+    this.#waiting[lane === 'withoutPrimary' ? 'ordinary' : 'withoutPrimary'].delete(entity)
+    // `set` keeps the place of an entity that waits already. Moved to the end at each change, a busy entity would never be sent.
     this.#waiting[lane].set(entity, winner)
   }
 
   #laneOf({ documents }: Job): Lane {
-    const isApart = this.#away.size > 0 && documents.some((document) => this.#away.has(shardOf(document)))
-    return isApart ? 'apart' : 'ordinary'
+    const isWithoutPrimary = this.#away.size > 0 && documents.some((document) => this.#away.has(shardOf(document)))
+    return isWithoutPrimary ? 'withoutPrimary' : 'ordinary'
   }
 }

@@ -32,7 +32,7 @@ export class BulkScheduler {
   readonly #queue: BulkQueue
   readonly #writeBatch: (jobs: readonly Job[]) => Promise<BatchResult>
   /** The number of batches in flight. Each sends its requests one after the other. */
-  readonly #requests: Record<Lane, number> = { apart: 0, ordinary: 0 }
+  readonly #requests: Record<Lane, number> = { withoutPrimary: 0, ordinary: 0 }
   readonly #perSecond: number
   #isScheduled = false
   /** Whether nothing is sent for now, so that `maxRecordsPerSecond` is not exceeded. */
@@ -66,7 +66,7 @@ export class BulkScheduler {
   }
 
   #sendBatches(): void {
-    this.#sendFrom('apart', 1)
+    this.#sendFrom('withoutPrimary', 1)
     this.#sendFrom('ordinary', this.#queue.isOverloaded ? 1 : maxRequests)
   }
 

@@ -13,8 +13,8 @@ export type Outcome =
 export type RecordWrite = {
   /** The list document first. */
   readonly documents: Documents
-  /** Whether a record whose revision was stored before is compared with the stored content: if they differ, its outcome is `conflict` instead of `stale`. */
-  readonly isCompared: boolean
+  /** Whether its outcome is `conflict`, rather than `stale`, if its revision was stored before with other content. */
+  readonly reportsConflicts: boolean
   name(): string
   /** Called once, when the outcome is final. */
   done(outcome: Outcome): void
@@ -98,11 +98,11 @@ export const listToRepeat = ({ staleList, isStored }: Job): DocumentWrite | unde
     ? { ...staleList, replacesSameVersion: true }
     : undefined
 
-/** Whether the outcome depends on the stored content: no document was stored now, and a record with this revision is compared (`isCompared`). */
+/** Whether the outcome depends on the stored content: nothing was stored, and the record, or a superseded one of its revision, reports conflicts. */
 export const needsStored = (job: Job): boolean =>
   !job.isStored &&
   job.list.digest !== undefined &&
-  [job, ...job.superseded].some(({ isCompared, version }) => isCompared && version === job.version)
+  [job, ...job.superseded].some(({ reportsConflicts, version }) => reportsConflicts && version === job.version)
 
 /** Reports the outcome of a record, and of the records that it has superseded. `stored`: what Elasticsearch has now. */
 export function reportOutcomes(job: Job, stored: Stored): void {
@@ -110,9 +110,9 @@ export function reportOutcomes(job: Job, stored: Stored): void {
   for (const older of job.superseded) older.done(outcomeBy(stored, older))
 }
 
-function outcomeBy(stored: Stored, { isCompared, version, list: { digest } }: Job): Outcome {
+function outcomeBy(stored: Stored, { reportsConflicts, version, list: { digest } }: Job): Outcome {
   const isOther = stored.digest !== undefined && digest !== undefined && stored.digest !== digest
-  return { kind: isCompared && isOther && stored.version === version ? 'conflict' : 'stale' }
+  return { kind: reportsConflicts && isOther && stored.version === version ? 'conflict' : 'stale' }
 }
 
 /** Names the shard of a document by index and team: all documents of a team in one index are in the same shard. */

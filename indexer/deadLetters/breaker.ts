@@ -28,10 +28,11 @@ export class Breaker {
   }
 
   /** Notes the outcome of a record; if the breaker is closed then, lets all paused records pass. */
-  observe(isRejected: boolean): void {
+  observe(outcome: 'accepted' | 'rejected'): void {
     const at = this.#observed++ % windowSize
-    this.#rejected += Number(isRejected) - (this.#outcomes[at] ?? 0)
-    this.#outcomes[at] = Number(isRejected)
+    const rejected = outcome === 'rejected' ? 1 : 0
+    this.#rejected += rejected - (this.#outcomes[at] ?? 0)
+    this.#outcomes[at] = rejected
     if (this.isOpen) return
     for (const paused of this.#paused) paused.pass()
     this.#paused.clear()

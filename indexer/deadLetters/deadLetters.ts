@@ -15,8 +15,8 @@ export const sameRevision: Problem = { path: 'revision', rule: 'is stored alread
 const prefix = 'tidemark.'
 
 /**
- * The headers of a dead letter: those of the record, then the reason and the source. A record that was copied out of the dead letters has headers of the
- * same names: the last header of each name is that of the dead letter.
+ * The headers of a dead letter: the record's own headers, then reason and source. A record that was copied from the dead letters has such headers already:
+ * the last of each name counts.
  */
 export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: Date): RecordHeaders =>
   record.headers.followedBy(
@@ -73,6 +73,7 @@ function addedHeaders(headers: RecordHeaders): Map<LetterHeader, RecordHeader> {
   const added = new Map<LetterHeader, RecordHeader>()
   const names = new Map<string, LetterHeader>(letterHeaders.map((name) => [prefix + name, name]))
   for (const header of headers) {
+    // Longer names cannot match, and are not decoded.
     const name = header.name.length > longestName ? undefined : names.get(header.name.toString('latin1'))
     if (name !== undefined) added.set(name, header)
   }
@@ -101,15 +102,15 @@ export class DeadLetterWriter {
   }
 
   /**
-   * Writes a rejected record, byte for byte as received, once the breaker permits it, and retries until that succeeds. Resolves with `stale` if it was
-   * written before, or if its partition was `left`: then the next owner reads the record again, and may accept it.
+   * Writes a rejected record, byte for byte as received, once the breaker (breaker.ts) permits it; retries until Kafka accepts it. Resolves with `stale` if
+   * its dead letter was written before, or once another indexer may own the partition (`left`): that one reads the record again, and may accept it.
    */
   async reject(record: SourceRecord, problem: Problem, { start, left }: Assignment): Promise<'dead-letter' | 'stale'> {
     const { sink, config, log, retries } = this.#deps
     const { topic, partition, offset, key, value } = record
     if (offset < start.deadLetteredBelow) return 'stale'
     const breaker = this.#breakers.get(topic)
-    breaker?.observe(true)
+    breaker?.observe('rejected')
     const write = async (): Promise<void> => {
       const headers = deadLetterHeaders(record, problem, new Date())
       await sink.append([{ topic: config.TOPIC_DEAD_LETTERS, key, value, headers }])
@@ -127,14 +128,14 @@ export class DeadLetterWriter {
   }
 
   recordAccepted({ topic }: SourceRecord): void {
-    this.#breakers.get(topic)?.observe(false)
+    this.#breakers.get(topic)?.observe('accepted')
   }
 
   isPaused(topic: string): boolean {
     return this.#breakers.get(topic)?.isOpen ?? false
   }
 
-  /** The topics whose breaker is open; undefined without any. */
+  /** Names the topics whose breaker is open; undefined if none is open. */
   blockedReason(): string | undefined {
     const open = [...this.#breakers].flatMap(([topic, { isOpen }]) => (isOpen ? [topic] : []))
     return open.length > 0

@@ -5,7 +5,7 @@ import { clampToInstants, type Instant, toInstant } from '../../src/core/model/i
 import { readDeadLetter } from '../deadLetters/deadLetters.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import type { Place } from './expunge.ts'
-import { saysId } from './saysId.ts'
+import { isAboutSubmission } from './isAboutSubmission.ts'
 
 /** A record that a topic still has of the submission. */
 export type KeptRecord = Pick<SourceRecord, 'topic' | 'partition' | 'offset' | 'appendedAtMs'> & {
@@ -94,7 +94,7 @@ export const recordsOf =
     const entity = entityIdOf(id)
     // The record is of another team's submission that has the same id.
     if (text !== id && isIdentifier(text?.slice(0, -entity.length - 1) ?? '') && text?.endsWith(`/${entity}`)) return
-    return saysId(value, entity) ? 'by-value' : undefined
+    return isAboutSubmission(value, entity) ? 'by-value' : undefined
   }
 
 /** Recognises the dead letters of a submission, of any source topic. */

@@ -8,28 +8,29 @@ const pollMs = 250
 
 export type WaitLimit = {
   readonly deadlineMs: number
-  /** Called several times a second, with the time waited so far (ms). Ends the wait by rejecting. */
+  /** Called after each poll, at most four times a second; `waitedMs`: the pauses so far. If it rejects, the wait ends. */
   readonly afterPoll: (waitedMs: number) => unknown
 }
 
 /**
- * Waits until the indexers of the serving generation have committed the offsets `wanted` (by `partitionName`), below which a rebuild has rejected
- * records. Example, with a record `a@5` that breaks the contract:
+ * Waits until the indexers of the serving generation have committed `targets`: for each partition (by `partitionName`), the offset up to which the rebuild,
+ * or a killed one that it continues, may have rejected records. Example, with a record `a@5` that breaks the contract:
  * 1. An indexer fetches `a@3`, the deletion `a@4` and `a@5`, and has written `a@3` so far.
  * 2. Compaction removes `a@3` and `a@4`. A rebuild reads `a@5` only, and rejects it.
- * 3. If the rebuild compared now, it would copy `a@3` as live, and no later reader of the log would find the deletion. So it waits for the indexer.
+ * 3. If the rebuild now reconciled the generations, it would copy `a@3` as live, and no later reader of the log would find the deletion. So it waits until
+ *    the indexer has written the deletion and committed past `a@5`.
  *
  * Does not wait while no indexer is in the group: then no write to the serving generation is in flight. Rejects after the deadline.
  */
 export async function untilCommittedPast(
   { source, config, report, signal }: Pick<CommandTools, 'source' | 'config' | 'report' | 'signal'>,
   serving: Pick<Generation, 'number' | 'tag'>,
-  wanted: ReadonlyMap<string, bigint>,
+  targets: ReadonlyMap<string, bigint>,
   { deadlineMs, afterPoll }: WaitLimit,
 ): Promise<void> {
   for (let waitedMs = 0; ; waitedMs += pollMs) {
     const committed = await fetchCommittedOffsets(source, config.CONSUMER_GROUP, documentTopics(config))
-    const behind = [...wanted].find(([name, below]) => {
+    const behind = [...targets].find(([name, below]) => {
       const commit = committed.get(name)
       return below > (commit?.generation === serving.tag ? commit.position : 0n)
     })

@@ -14,7 +14,13 @@ import { bulkBounds, bulkQueries, encodeBulk, sendBulk } from '../bulk/bulkApi.t
 import { expectOwnIndices } from '../bulk/bulkFailure.ts'
 import { BulkWriter } from '../bulk/bulkWriter.ts'
 import type { Outcome } from '../bulk/job.ts'
-import { carriedOver, type Documents, type DocumentWrite, withFoundBy, withoutPosition } from '../convertRecord.ts'
+import {
+  asCarriedOver,
+  carriedOver,
+  type Documents,
+  type DocumentWrite,
+  withCurrentSearchMembers,
+} from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 import type { Generation } from './generation.ts'
@@ -222,9 +228,9 @@ export class Reconciliation {
     const isOfAnotherLog = isList(kind) && this.replaced.has(entityTypeOf(kind))
     for await (const documents of this.#sources(this.from, kind, ids)) {
       const copies = documents.map((document) =>
-        isOfAnotherLog ? { ...document, source: withoutPosition(document.source) } : document,
+        isOfAnotherLog ? { ...document, source: asCarriedOver(document.source) } : document,
       )
-      await this.#write(copies.map((copy) => withFoundBy(copy, this.#tools.config.INDEX_ANSWERS)))
+      await this.#write(copies.map((copy) => withCurrentSearchMembers(copy, this.#tools.config.INDEX_ANSWERS)))
       copied += documents.length
     }
     return copied
@@ -261,7 +267,7 @@ export class Reconciliation {
       (document) =>
         new Promise<Outcome>((done) => {
           const name = (): string => `${document.kind} ${document.id}`
-          this.#writer.submit({ documents: [document], isCompared: false, name, done })
+          this.#writer.submit({ documents: [document], reportsConflicts: false, name, done })
         }),
     )
     const outcomes = await Promise.race([Promise.all(writes), this.#stopped.promise])

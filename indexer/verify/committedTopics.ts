@@ -109,20 +109,20 @@ export class CommittedTopics {
   }
 
   async #readOn(what: string, endOf: (partition: Partition) => bigint, comparison: DocumentComparison): Promise<void> {
-    const { config, source, report, rest, signal } = this.#context
+    const { config, source, report, pauseIfBusy, signal } = this.#context
     const unread = [...this.#partitions.values()].filter((partition) => partition.next < endOf(partition))
     const total = unread.reduce((sum, partition) => sum + Number(endOf(partition) - partition.next), 0)
     let done = 0
     for (const topic of documentTopics(config)) {
-      const ranges = new Map(
+      const spans = new Map(
         unread
           .filter((partition) => partition.topic === topic)
           .map((partition) => [partition.partition, { from: partition.next, to: endOf(partition) }]),
       )
-      if (ranges.size === 0) continue
+      if (spans.size === 0) continue
       await source.readTopic({
         topic,
-        ranges,
+        spans,
         signal,
         onRecord: async (record) => {
           const partition = this.#partitions.get(partitionName(record))
@@ -132,7 +132,7 @@ export class CommittedTopics {
           const compared = this.#comparedOf(record, partition)
           if (compared !== undefined) comparison.addRecord(compared)
           report.progress(what, done, total)
-          await rest()
+          await pauseIfBusy()
         },
       })
     }

@@ -11,11 +11,11 @@ import { scanHashes } from '../../src/core/redis/scanHashes.ts'
 import type { Difference, DifferenceKind, DifferenceReport } from './differenceReport.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
-/** A change reaches both Kafka and Redis within seconds. What differs in so many comparisons is no change in flight. */
+/** A change reaches both Kafka and Redis within seconds: a difference that lasts through all comparisons is real. */
 const comparisons = 5
 const pauseMs = 1_000
 
-/** Compares the account-key store in Redis with the topic. Resolves with the number of live keys in the topic. */
+/** Compares the account-key store in Redis with the topic. Resolves with the number of compared keys that are live in the topic. */
 export async function verifyAccountKeys(context: VerifyContext, differences: DifferenceReport): Promise<number> {
   context.report.step('account keys in Redis are compared with their topic')
   const runId = await expectComplete(context)
@@ -26,7 +26,8 @@ export async function verifyAccountKeys(context: VerifyContext, differences: Dif
     const again = await compareOnce(context)
     lasting = new Map([...again.differences].filter(([name]) => lasting.has(name)))
   }
-  if ((await expectComplete(context)) !== runId) throw new Error('Redis was restarted meanwhile')
+  if ((await expectComplete(context)) !== runId)
+    throw new Error('Redis was restarted or failed over during the comparison: run it again')
   for (const difference of lasting.values()) differences.add(difference)
   return first.keys
 }
@@ -37,29 +38,31 @@ async function expectComplete({ redis }: VerifyContext): Promise<string | undefi
   return redis.runId()
 }
 
-async function compareOnce({ config, source, redis, team, rest, signal }: VerifyContext): Promise<{
+async function compareOnce({ config, source, redis, team, pauseIfBusy, signal }: VerifyContext): Promise<{
   readonly keys: number
   readonly differences: Map<string, Difference>
 }> {
-  const fold = new AccountKeyFold()
+  const expected = new ExpectedAccountKeys()
   await source.readTopic({
     topic: config.TOPIC_ACCOUNT_KEYS,
     signal,
     onRecord: async (record) => {
-      fold.apply(record)
-      await rest()
+      expected.apply(record)
+      await pauseIfBusy()
     },
   })
   const survey = await surveyAccountKeys(redis)
-  const live = [...fold.states].filter(([id, [{ key }]]) => key !== null && isOf(team, id))
-  return { keys: live.length, differences: compareAccountKeys(fold, survey, team) }
+  const live = [...expected.states].filter(([id, [{ key }]]) => key !== null && isOf(team, id))
+  return { keys: live.length, differences: compareAccountKeys(expected, survey, team) }
 }
 
 const isOf = (team: VerifyContext['team'], id: DocumentId): boolean => team === undefined || teamIdOf(id) === team
 
 export type AccountKeySurvey = {
   readonly states: ReadonlyMap<DocumentId, AccountKeyState>
-  /** Digest → the live keys that claim it. A look-up succeeds if there is exactly one. */
+  /**
+   * Digest → its claims: one for each live key with the digest, two if the live records of the key are in two partitions. A look-up needs exactly one.
+   */
   readonly claims: ReadonlyMap<Digest, readonly KeyHolder[]>
 }
 
@@ -67,7 +70,7 @@ export type AccountKeySurvey = {
 export async function surveyAccountKeys(redis: RedisConnection): Promise<AccountKeySurvey> {
   const { keys: names } = redis
   const states = new Map<DocumentId, AccountKeyState>()
-  // In this order: a deletion moves a key from the first to the second.
+  // In this order: a deletion moves a key from the first to the second, so a key that is deleted meanwhile is not missed.
   for (const prefix of [names.teamKeys(''), names.deletedKeys('')])
     for await (const [teamId, hash] of scanHashes(redis, prefix))
       for (const [keyId, field] of Object.entries(hash)) {
@@ -87,10 +90,10 @@ type Newest = readonly [AccountKeyState, ...AccountKeyState[]]
 
 /**
  * The expected content of the account-key store, computed from the records in any order, by the rules of its scripts (`accountKeyScripts.ts`): a deletion wins,
- * then the highest revision, then a revocation. A digest opens no key if several live keys claim it, or if the records of its key are in two
+ * then the highest revision, then a revocation. A digest opens no key if several live keys have it, or if its account key has live records in two
  * partitions.
  */
-export class AccountKeyFold {
+export class ExpectedAccountKeys {
   readonly states = new Map<DocumentId, Newest>()
   readonly #partitions = new Map<DocumentId, number>()
   /** The keys with live records in two partitions. */
@@ -112,7 +115,10 @@ export class AccountKeyFold {
     else if (order === 0 && !isAmong(state, known)) this.states.set(id, [...known, state])
   }
 
-  /** By digest: a list for each live key that claims it, of the holders that a look-up may find. A key in `#split` has two lists. */
+  /**
+   * Digest → for each live key with it, the holders that Redis may have (several after concurrent writes of one revision). A key in `#split` is listed twice,
+   * so that its digest opens nothing.
+   */
   claims(): ReadonlyMap<Digest, readonly (readonly KeyHolder[])[]> {
     const claims = new Map<Digest, KeyHolder[][]>()
     for (const [id, newest] of this.states) {
@@ -140,9 +146,9 @@ const idOf = ({ teamId, keyId }: KeyHolder): DocumentId => documentId(teamId, ke
 
 type Add = (kind: DifferenceKind, id: DocumentId, detail: string) => void
 
-/** The differences between the account-key store and the topic, of one team's keys or of all. By kind and key, to be found in the next comparison. */
+/** The differences between the account-key store and the topic, of one team's keys or of all. Named by kind and key, so that two comparisons can be matched. */
 export function compareAccountKeys(
-  fold: AccountKeyFold,
+  expected: ExpectedAccountKeys,
   stored: AccountKeySurvey,
   team: VerifyContext['team'],
 ): Map<string, Difference> {
@@ -151,22 +157,27 @@ export function compareAccountKeys(
     const name = `${kind} ${id}`
     if (isOf(team, id) && !differences.has(name)) differences.set(name, { kind, id, where: 'account-keys', detail })
   }
-  compareClaims(fold, stored, add)
-  compareStates(fold, stored, add)
+  compareClaims(expected, stored, add)
+  compareStates(expected, stored, add)
   return differences
 }
 
-function compareClaims(fold: AccountKeyFold, { claims }: AccountKeySurvey, add: Add): void {
-  const expected = fold.claims()
-  for (const [digest, holders] of claims) compareOpened(opens(holders), opens(expected.get(digest)) ?? [], add)
-  for (const [digest, claimants] of expected) {
+function compareClaims(expected: ExpectedAccountKeys, { claims }: AccountKeySurvey, add: Add): void {
+  const expectedClaims = expected.claims()
+  for (const [digest, holders] of claims) compareOpened(opens(holders), opens(expectedClaims.get(digest)) ?? [], add)
+  for (const [digest, claimants] of expectedClaims) {
     const holders = claimants.flatMap(([holder]) => holder ?? [])
     for (const holder of holders)
-      if (holders.length > 1)
-        add('key-contested', idOf(holder), `opens nothing: ${holders.map(idOf).join(', ')} claim one digest`)
+      if (holders.length > 1) add('key-contested', idOf(holder), `not accepted: ${reasonFor(holders)}`)
       else if (opens(claims.get(digest)) === undefined)
         add('key-missing', idOf(holder), `${describe(holder)} in the topic, no look-up in Redis finds it`)
   }
+}
+
+/** Why a digest with several claims opens nothing. */
+function reasonFor(holders: readonly KeyHolder[]): string {
+  const ids = [...new Set(holders.map(idOf))]
+  return ids.length === 1 ? 'its live records are in two partitions' : `${ids.join(', ')} have the same digest`
 }
 
 /** The claim of a digest that a look-up finds; undefined if there are several, or none. */
@@ -174,12 +185,15 @@ const opens = <T>(claims: readonly T[] = []): T | undefined => (claims.length ==
 
 function compareOpened(stored: KeyHolder | undefined, allowed: readonly KeyHolder[], add: Add): void {
   if (stored === undefined || allowed.some((holder) => isDeepStrictEqual(holder, stored))) return
-  const known = allowed[0] === undefined ? 'nobody may use its digest' : `the topic says ${describe(allowed[0])}`
+  const known =
+    allowed[0] === undefined
+      ? 'no single live key in the topic has its digest'
+      : `the topic says ${describe(allowed[0])}`
   const kind = isAcceptedWrongly(stored, allowed) ? 'key-accepted' : 'key-differs'
   add(kind, idOf(stored), `${describe(stored)} in Redis, ${known}`)
 }
 
-/** Whether the API accepts a key that it must not accept by the topic, or for longer. */
+/** Whether the API accepts a key that, by the topic, is unknown, revoked, or expires earlier. */
 const isAcceptedWrongly = (stored: KeyHolder, allowed: readonly KeyHolder[]): boolean =>
   stored.state === 'active' &&
   !allowed.some(
@@ -190,26 +204,25 @@ const expiryOf = ({ expiresAtMs }: KeyHolder): number => expiresAtMs ?? Number.P
 const describe = (holder: KeyHolder): string =>
   `${holder.state}${holder.expiresAtMs === null ? '' : ` until ${new Date(holder.expiresAtMs).toISOString()}`} as ${idOf(holder)}`
 
-function compareStates(fold: AccountKeyFold, { states }: AccountKeySurvey, add: Add): void {
-  for (const [id, newest] of fold.states) {
+function compareStates(expected: ExpectedAccountKeys, { states }: AccountKeySurvey, add: Add): void {
+  for (const [id, newest] of expected.states) {
     const problem = problemOf(states.get(id), newest)
     if (problem !== undefined) add(problem[0], id, problem[1])
   }
   // A deletion in Redis without a record is right: Kafka has removed the record after its retention.
   for (const [id, { key, revision }] of states)
-    if (key !== null && !fold.states.has(id)) add('key-differs', id, `revision ${revision} in Redis, none in the topic`)
+    if (key !== null && !expected.states.has(id))
+      add('key-differs', id, `revision ${revision} in Redis, none in the topic`)
 }
 
 function problemOf(stored: AccountKeyState | undefined, newest: Newest): readonly [DifferenceKind, string] | undefined {
   const [{ key, revision }] = newest
   if (key === null)
-    return stored?.key === null
-      ? undefined
-      : ['key-deletion', 'deleted in the topic, not remembered as deleted in Redis']
+    return stored?.key === null ? undefined : ['key-deletion', 'deleted in the topic, but Redis has no deletion']
   if (stored === undefined) return ['key-missing', 'live in the topic, not in Redis']
   if (stored.key === null) return ['key-missing', 'live in the topic, deleted in Redis']
   if (isAmong(stored, newest)) return undefined
-  const isOther = stored.revision === revision
-  const detail = isOther ? 'differs from its record' : `in Redis, ${revision} in the topic`
+  const isSameRevision = stored.revision === revision
+  const detail = isSameRevision ? 'differs from its record' : `in Redis, ${revision} in the topic`
   return ['key-differs', `revision ${stored.revision} ${detail}`]
 }

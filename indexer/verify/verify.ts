@@ -11,7 +11,7 @@ import { CommittedTopics } from './committedTopics.ts'
 import { verifyAccountKeys } from './compareAccountKeys.ts'
 import { comparedOf, DocumentComparison } from './compareDocuments.ts'
 import { DifferenceReport } from './differenceReport.ts'
-import { restsAsLong, type VerifyContext } from './verifyContext.ts'
+import { pausesAsLong, type VerifyContext } from './verifyContext.ts'
 
 const exitCodes = { equal: 0, different: 1, notJudged: 2 }
 
@@ -29,7 +29,7 @@ export const command = new Command()
     // Processes that serve requests on this machine get the processor first.
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
     const run = async (tools: CommandTools): Promise<void> => {
-      const { lines, result } = await verify({ ...tools, team, rest: restsAsLong(tools.signal) })
+      const { lines, result } = await verify({ ...tools, team, pauseIfBusy: pausesAsLong(tools.signal) })
       tools.report.end()
       process.stdout.write(json ? jsonLine(result) : lines.map((line) => `${line}\n`).join(''))
       process.exitCode = result.equal ? exitCodes.equal : exitCodes.different
@@ -69,7 +69,7 @@ type Verified = {
  * may be. Meanwhile, records are appended and indexed. Rejects if indices or topics are replaced meanwhile.
  */
 export async function verifyDocuments(context: VerifyContext, differences: DifferenceReport): Promise<Verified> {
-  const { elasticsearch, report, rest, signal } = context
+  const { elasticsearch, report, pauseIfBusy, signal } = context
   const topics = await CommittedTopics.note(context)
   const { number, indices } = topics.generation
   report.step(`generation ${number} is compared with the topics; digests go to a temporary file without a name`)
@@ -88,14 +88,14 @@ export async function verifyDocuments(context: VerifyContext, differences: Diffe
       const ids = found.map(({ id }) => id)
       for await (const part of readWhole(elasticsearch, indices[kind], ids, { signal }))
         for (const document of part) comparison.setDocument(comparedOf(kind, document))
-      await rest()
+      await pauseIfBusy()
     }
     if (!isEqual) {
       await topics.readAppended('records appended meanwhile', comparison)
       await markDeadLetters(context, comparison)
       for (const { found } of comparison.differences()) {
         for (const difference of found) differences.add(difference)
-        await rest()
+        await pauseIfBusy()
       }
     }
     return {
@@ -114,7 +114,7 @@ const maxPartDocuments = 250
 
 /** Reads every document of the indices, each index in one snapshot. If the context has a team, reads only documents with its routing. */
 async function readIndices(context: VerifyContext, indices: Indices, comparison: DocumentComparison): Promise<void> {
-  const { elasticsearch, report, team, rest, signal } = context
+  const { elasticsearch, report, team, pauseIfBusy, signal } = context
   const query = team === undefined ? { match_all: {} } : { term: { _routing: team } }
   for (const kind of documentKinds) {
     const index = indices[kind]
@@ -123,7 +123,7 @@ async function readIndices(context: VerifyContext, indices: Indices, comparison:
     for await (const part of scan(elasticsearch, index, { query, size: maxPartDocuments }, { signal })) {
       for (const document of part) {
         comparison.setDocument(comparedOf(kind, document))
-        await rest()
+        await pauseIfBusy()
       }
       read += part.length
       report.progress(`${kind} read`, read, count)
@@ -135,7 +135,7 @@ async function readIndices(context: VerifyContext, indices: Indices, comparison:
  * Marks the records that are dead letters although they fulfil the contract: Elasticsearch has rejected them, or had another content under their revision. So
  * they are not expected in the indices.
  */
-async function markDeadLetters({ config, source, rest, signal }: VerifyContext, comparison: DocumentComparison) {
+async function markDeadLetters({ config, source, pauseIfBusy, signal }: VerifyContext, comparison: DocumentComparison) {
   await source.readTopic({
     topic: config.TOPIC_DEAD_LETTERS,
     signal,
@@ -143,7 +143,7 @@ async function markDeadLetters({ config, source, rest, signal }: VerifyContext, 
       const { topic, partition, offset, key } = readDeadLetter(record)
       if (key !== null && documentTopics(config).includes(topic))
         comparison.markDeadLetter(entityTypeIn(topic, config), key.toString('latin1'), partition, offset)
-      await rest()
+      await pauseIfBusy()
     },
   })
 }

@@ -6,19 +6,19 @@ export type VerifyContext = CommandTools & {
   /** Compares only documents and keys of this team; undefined for all teams. */
   readonly team: TeamId | undefined
   /** To be awaited after every small piece of work. It pauses about half of the time, so that readers and writers have the engines to themselves meanwhile. */
-  rest(): Promise<void>
+  pauseIfBusy(): Promise<void>
 }
 
 const workMs = 20
-const maxRestMs = 1_000
+const maxPauseMs = 1_000
 
-/** A `rest` that, once the command has worked for 20 ms since the last pause, pauses as long as it has worked, for a second at most. */
-export function restsAsLong(signal: AbortSignal): () => Promise<void> {
+/** A `pauseIfBusy` that, once the command has worked for 20 ms since the last pause, pauses as long as it has worked, for a second at most. */
+export function pausesAsLong(signal: AbortSignal): () => Promise<void> {
   let sinceMs = performance.now()
   return async () => {
     const workedMs = performance.now() - sinceMs
     if (workedMs < workMs) return
-    await sleep(Math.min(workedMs, maxRestMs), undefined, { signal })
+    await sleep(Math.min(workedMs, maxPauseMs), undefined, { signal })
     sinceMs = performance.now()
   }
 }

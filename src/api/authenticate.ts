@@ -7,7 +7,7 @@ import { fromRedis } from '../core/redis/redis.ts'
 import type { ApiContext, ApiMiddleware, RouteContext, WatchKey } from './context.ts'
 import { type ApiError, apiError } from './errors.ts'
 import { FairQueue } from './fairQueue.ts'
-import { granted, whenClosed } from './requestsInFlight.ts'
+import { releaseOrThrow, whenClosed } from './requestsInFlight.ts'
 
 type RequestHeaders = Pick<ApiContext, 'req' | 'get'>
 
@@ -25,7 +25,7 @@ export function authenticate(lookUp: LookUp, requestsPerMinute: number, nowMs: (
     ctx.state.holder = holder
     // Before `acquireNow`, so that a refusal for lack of capacity has the headers of the rate limit, too.
     enforceRateLimit(ctx, requestsPerMinute, window)
-    whenClosed(ctx.res, granted(queue.acquireNow(holder.teamId), 'requests'))
+    whenClosed(ctx.res, releaseOrThrow(queue.acquireNow(holder.teamId), 'requests'))
     Object.assign(ctx.state, { freshness })
     return next()
   }

@@ -44,11 +44,11 @@ export const compressed = async (body: Buffer, compression: Compression | undefi
     ? { body, compression: undefined }
     : { body: await compressors[compression].whole(body), compression }
 
-/** A compressed stream, flushed after each part. Koa handles its errors. */
+/** A compressed stream, flushed after each part. Errors destroy the returned stream, where Koa handles them. */
 export const compressedStream = (body: Readable, compression: Compression): Readable =>
   pipeline(body, compressors[compression].stream(), () => undefined)
 
-/** The client's preferred compression; undefined for none, also if it accepts nothing that the API can send. */
+/** The encoding that the client prefers, of equals the first in `encodings`. Undefined: send uncompressed, even if the client refuses that. */
 export function compressionFor(ctx: RouteContext): Compression | undefined {
   const accepted = ctx.get('Accept-Encoding')
   if (accepted === '') return undefined

@@ -7,7 +7,7 @@ import type { ExportParts, RouteContext, StartStream, WatchKey } from './context
 import { answerCodes, type CsvTable, csvTable } from './csv.ts'
 import { unavailable } from './errors.ts'
 import { FairQueue } from './fairQueue.ts'
-import { granted, whenClosed } from './requestsInFlight.ts'
+import { releaseOrThrow, whenClosed } from './requestsInFlight.ts'
 import { readDetail } from './search/details.ts'
 import type { ListAt } from './search/indexReader.ts'
 import { weighDetail } from './search/largeRows.ts'
@@ -47,7 +47,7 @@ export function createStreams(watchKey: WatchKey, queues = streamQueues()): Star
     })
     const permit = what === 'large pages' ? await queue.acquire(holder.teamId, signal) : queue.acquireNow(holder.teamId)
     if (permit.kind === 'aborted') signal.throwIfAborted()
-    const release = granted(permit, what)
+    const release = releaseOrThrow(permit, what)
     const stream = Readable.from(open(runPart), { objectMode: false })
     stream.once('close', release)
     await once(stream, 'readable', { signal })

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RouteMiddleware } from './context.ts'
 import { unavailable } from './errors.ts'
 import { FairQueue, type Permit } from './fairQueue.ts'
-import { granted, whenClosed } from './requestsInFlight.ts'
+import { releaseOrThrow, whenClosed } from './requestsInFlight.ts'
 import { ElasticsearchUnavailable, type RunQuery } from './search/searchClient.ts'
 
 const mebibyte = 1024 * 1024
@@ -65,7 +65,7 @@ export function queueQueries(answers = answerQueue()): RouteMiddleware {
       whenClosed(ctx.res, giveUp)
       const permit = await answers.acquire(teamId, waiting.signal, more)
       ctx.res.off('close', giveUp)
-      const release = granted(permit, 'answers')
+      const release = releaseOrThrow(permit, 'answers')
       heldBytes += more
       whenClosed(ctx.res, release)
       return () => {
@@ -86,7 +86,7 @@ async function sendInTurn<Answer>(
   signal: AbortSignal,
 ): Promise<Answer> {
   for (let attempt = 0; ; attempt++) {
-    const release = granted(await turn(), 'queries')
+    const release = releaseOrThrow(await turn(), 'queries')
     let overload: unknown
     try {
       // The query was aborted at the moment of its turn.

@@ -7,19 +7,19 @@ import type { Permit, Release } from './fairQueue.ts'
 const maxRequests = 8_192
 const retryAfterSeconds = 2
 
-/** The release of a permit. Without one, throws 429 if the team uses its own share, else 503. */
-export function granted(permit: Permit, ofWhat: string): Release {
+/** Returns the permit's release. Throws 429 if the team has used up its share, else 503. `what`: the plural of what is limited. */
+export function releaseOrThrow(permit: Permit, what: string): Release {
   switch (permit.kind) {
     case 'granted':
       return permit.release
     case 'own-share':
-      throw apiError('rate_limited', `too many ${ofWhat} of the team are running; retry when one has ended`, {
+      throw apiError('rate_limited', `the team has too many ${what} in progress; retry when one has ended`, {
         headers: { 'Retry-After': String(retryAfterSeconds) },
         rejection: 'rate_limited',
       })
     case 'full':
     case 'aborted':
-      throw unavailable('capacity', new Error(`too many ${ofWhat} (${permit.kind})`))
+      throw unavailable('capacity', new Error(`too many ${what} (${permit.kind})`))
   }
 }
 

@@ -58,15 +58,15 @@ export const countSubmissionsParameters = z
           `${input === undefined ? 'is required: one' : 'must be one'} of ${singleNames}, or a time and another, as in day,level`,
       })
       .describe(
-        'What is counted: submissions of each hour, day or month of `submittedAt`, of each form, of each status, level, outcome, source or campaign, of ' +
-          'each answer to the field `code`, or two at once, a time and another.',
+        'What to count submissions by: the hour, day or month of `submittedAt`; a value, which is the form, status, level, outcome, source, campaign ' +
+          'or answer to the field `code`; or a time and a value, as in `day,level`.',
       ),
     code: anyText
       .optional()
-      .describe('The code of the field whose answers are counted. Only with these, and then required.'),
+      .describe('The code of the field whose answers are counted. Required with `answer` in `by`, otherwise refused.'),
     scores: flag(false).describe('`true` adds number, minimum, maximum and mean of `result.score` to each item.'),
     timeZone: timeZone.describe(
-      'The IANA time zone whose hours, days or months are counted, UTC unless it is given. Only with these.',
+      'IANA time zone of the hours, days or months; UTC by default. Another zone needs hour, day or month in `by`.',
     ),
     ...selectionParameters,
   })
@@ -74,10 +74,10 @@ export const countSubmissionsParameters = z
     const refuse = (name: string, message: string): void => context.addIssue({ code: 'custom', path: [name], message })
     const grouping = groupingOf(by)
     if (zone !== utc && grouping.kind === 'values')
-      refuse('timeZone', `belongs to by=${timeUnits.join(', by=')}: it must be left out of other counts`)
+      refuse('timeZone', 'needs hour, day or month in by; leave it out otherwise')
     const needsCode = countsAnswers(grouping)
     if (needsCode && code === undefined) refuse('code', `is required with by=${by}`)
-    if (!needsCode && code !== undefined) refuse('code', 'belongs to by=answer: it must be left out of other counts')
+    if (!needsCode && code !== undefined) refuse('code', 'needs answer in by; leave it out otherwise')
   })
 
 function groupingOf(by: string): By {
@@ -119,11 +119,12 @@ export const countRecords: Route = async (ctx, { readParameters, indexReader, an
   const countWithin = async (maxBytes: number): Promise<Counts> => {
     const release = await holdAnswer(maxBytes)
     try {
-      // Twice its bytes: it may cost Elasticsearch as much as many pages.
+      // Weighs twice `maxBytes`: a count may cost Elasticsearch as much as many pages.
       return await runQuery((signal) => countSubmissions({ ...request, maxBytes, signal }, nowMs()), 2 * maxBytes)
     } catch (error) {
       if (!(error instanceof AnswerTooLong)) throw error
       release()
+      // Once more with the largest bound, above which `countSubmissions` throws 400. The memory is released when the response is closed.
       return await countWithin(mostBytes)
     }
   }
@@ -136,7 +137,7 @@ export const countRecords: Route = async (ctx, { readParameters, indexReader, an
 
 const counts = z.object({
   totalDocs: countSchema(
-    'How many match; exact, and the sum of all counts unless answers are counted, of which a list has several.',
+    'How many submissions match; exact. The sum of all counts, except of answers: an answer that is a list counts once for each element.',
     3,
   ),
   by: countSubmissionsParameters.shape.by,
@@ -147,8 +148,8 @@ const counts = z.object({
         key: z
           .unknown()
           .describe(
-            'The value, or when the hour, day or month begins: the clock of the time zone with its offset, as in ' +
-              '`2026-03-29T03:00:00.000+02:00`; with a time and a value, a list of both. A value is text, or null for submissions without any.',
+            'The value, or the start of the hour, day or month: local time of the time zone with its offset, as in ' +
+              '`2026-03-29T03:00:00.000+02:00`. By a time and a value: a list of both. A value is text, or null for submissions without a value.',
           ),
         count: z.int().min(0),
         scores: z
@@ -159,14 +160,16 @@ const counts = z.object({
             mean: z.number().nullable(),
           })
           .optional()
-          .describe('Of the submissions that have a `result.score`. Only with `scores=true`.'),
+          .describe(
+            'Number, minimum, maximum and mean of `result.score`, of the submissions that have one. Only with `scores=true`.',
+          ),
       }),
     )
     .max(maxCounts)
     .meta({
       description:
-        'Time: oldest first, without a gap from the first to the last that has any. Values: those that have any, the most frequent first, ' +
-        'then by key. Both: times that have any, each with its values.',
+        'By time: from the first hour, day or month with submissions to the last, oldest first, also those between without submissions. By value: ' +
+        'each value that submissions have, the most frequent first, then by key. By both: for each time with submissions, oldest first, its values.',
       examples: [
         [
           { key: '2026-03-29T01:00:00.000+01:00', count: 2 },
@@ -186,9 +189,9 @@ export const countEndpoints: readonly Endpoint<keyof typeof countSchemas>[] = [
     operationId: 'countRecords',
     summary: 'Count submissions',
     description:
-      'How many of the submissions that the same filters list were submitted in each hour, day or month, or have each form, status, level, ' +
-      'outcome, source, campaign or answer. The counts are exact and add up to `totalDocs`, but for answers that are lists, which count once ' +
-      `for each element. More than ${maxCounts} items are 400.`,
+      'Counts the submissions that match the filters of `/records`: by hour, day or month, by form, status, level, outcome, source, campaign or ' +
+      'answer, or by a time and a value. The counts are exact. They add up to `totalDocs`, except of answers: an answer that is a list counts ' +
+      `once for each element. More than ${maxCounts} items are refused (400).`,
     answer: 'SubmissionCounts',
   },
 ]

@@ -21,8 +21,8 @@ const languageCookie = 'tidemark-language'
 const yearMs = 365 * 86_400_000
 
 /**
- * Chooses the language of the answer: that of the URL, which is stored in a cookie, else of the cookie, else of the browser. `isSecure`:
- * whether cookies are `Secure`; behind a TLS proxy, Koa itself sees a plain connection.
+ * Chooses the language of the answer: the one in the URL (then stored in a cookie), else in the cookie, else the browser's. `isSecure`: whether
+ * cookies are `Secure`; behind a TLS proxy, Koa itself sees a plain connection.
  */
 export const chooseLanguage =
   (isSecure: boolean): SettingsMiddleware =>
@@ -68,8 +68,8 @@ ${
 }
 
 /**
- * The URL of the language switch; undefined for the answer to a form, which no GET repeats. A sign-in link works once: the list of keys
- * replaces it.
+ * The target of the language switch; `''`: this page. Undefined after a POST, which a link cannot repeat. A sign-in link works once, so its
+ * page links to the list of keys.
  */
 function urlInOtherLanguages({ method, path }: SettingsContext): string | undefined {
   if (method !== 'GET' && method !== 'HEAD') return undefined

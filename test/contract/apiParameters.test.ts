@@ -27,7 +27,7 @@ const notOnPages = `belongs to exports (Accept: ${ndjson}): it must be left out 
 const notInCsv = `belongs to NDJSON (Accept: ${ndjson}): it must be left out of CSV`
 const notInExports = 'belongs to pages: it must be left out of an export'
 const zone = 'must be the name of an IANA time zone, such as Europe/Berlin'
-const notByTime = 'belongs to by=hour, by=day, by=month: it must be left out of other counts'
+const notByTime = 'needs hour, day or month in by; leave it out otherwise'
 const groupings =
   'hour, day, month, form, status, level, outcome, utmSource, utmCampaign, answer, or a time and another, as in day,level'
 
@@ -65,7 +65,7 @@ test.each<[rule: string, paths: readonly string[], values: readonly string[], ac
   [`changedSince ${date}`, lists, noDates],
   [`changedUntil ${date}`, lists, noDates],
   [`by must be one of ${groupings}`, ['/record-counts?'], ['', 'week', 'Day', 'level,day', 'day,hour', 'form,level']],
-  ['code belongs to by=answer: it must be left out of other counts', [counts], ['q1', '']],
+  ['code needs answer in by; leave it out otherwise', [counts], ['q1', '']],
   ['scores must be true or false', [counts], ['', '1']],
   [`timeZone ${zone}`, [counts], ['', '%2B02:00', 'PST', 'Europe/Atlantis', '../UTC']],
   [`timeZone ${notByTime}`, ['form', 'status'].map((by) => `/record-counts?by=${by}&`), ['Asia/Tokyo']],

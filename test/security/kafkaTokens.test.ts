@@ -114,7 +114,7 @@ describe('with tokens of AWS', () => {
   const aws = () => ({ ...secured(), ...region, KAFKA_SASL_MECHANISM: 'aws-msk-iam', HOME: folder })
 
   test('a process without credentials of AWS ends with exit code 78 and one line', async () => {
-    const why = 'but no credentials of AWS can be had (CredentialsProviderError)'
+    const why = 'but no AWS credentials could be obtained (CredentialsProviderError)'
     expect(await refusal(aws())).toBe(`KAFKA_SASL_MECHANISM is aws-msk-iam, ${why}\n`)
   })
 

@@ -36,13 +36,13 @@ export class TopicUnderTest {
     await this.sink.append(records.map((record) => ({ topic: this.topic, ...record })))
   }
 
-  async read(ranges?: ReadonlyMap<number, OffsetSpan>): Promise<SourceRecord[]> {
+  async read(spans?: ReadonlyMap<number, OffsetSpan>): Promise<SourceRecord[]> {
     const records: SourceRecord[] = []
     const onRecord = async (record: SourceRecord): Promise<void> => {
       records.push(record)
     }
     const signal = AbortSignal.timeout(patienceMs)
-    await this.source.readTopic({ topic: this.topic, signal, onRecord, ...(ranges && { ranges }) })
+    await this.source.readTopic({ topic: this.topic, signal, onRecord, ...(spans && { spans }) })
     return records
   }
 

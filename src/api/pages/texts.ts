@@ -13,8 +13,8 @@ const texts = {
   keyMaker: ['An owner of the team creates the key in the settings area.', '密钥由团队所有者在设置页面中创建。'],
   title: ['Explore submissions', '浏览提交记录'],
   about: [
-    "Your team's submissions, read from the API with your key. The key stays in this page until you leave it.",
-    '使用您的密钥向 API 查询团队收集的数据。密钥只保留在此页面中，离开页面后即消失。',
+    "Your team's submissions, read from the API with your key. The key is not stored: it is gone once you leave this page.",
+    '使用您的密钥从 API 读取团队的提交记录。密钥不会被保存，离开此页面后即消失。',
   ],
   noScript: ['This page needs JavaScript.', '此页面需要 JavaScript。'],
   key: ['Account key', '账户密钥'],

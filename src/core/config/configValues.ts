@@ -56,7 +56,10 @@ export const port = integer(0, maxPort)
 const list = <Item extends z.ZodType<unknown, string>>(item: Item) =>
   z.string().optional().transform(itemsOf).pipe(z.array(item))
 
-/** The last label must not be a number: URL parsers would take the name for an IP address. */
+/**
+ * Labels of 1 to 63 characters, joined by dots; none begins or ends with a hyphen. The last label must not be a number: URL parsers would take the name for an
+ * IP address.
+ */
 const hostNamePattern = /^(?=.{1,253}$)(?:(?![-.])[\w-]{0,62}\w\.)*(?!\d+$)(?!-)[\w-]{0,62}\w$/
 const isHost = (value: string): boolean => isIP(value) !== 0 || hostNamePattern.test(value)
 export const host = checked(isHost, 'must be an IP address or a host name, without a port')
@@ -75,14 +78,14 @@ const addressRule = `must be host:port, separated by commas, ports from 1 to ${m
 export const sentinels = list(parsed(hostAndPort, addressRule))
 const broker = checked((item) => hostAndPort(item) !== undefined, addressRule)
 /** Without IPv6 addresses: KafkaJS splits host and port at the first colon. */
-export const brokers = list(broker.regex(/^[^[]/, 'must name hosts: an IPv6 address is not understood here'))
+export const brokers = list(broker.regex(/^[^[]/, 'must not be IPv6 addresses'))
 
 /** The public URL of the API, for headers and the OpenAPI description. */
 export const baseUrl = checked(
   (value) => /^https?:\/\/[^?#\s@]*\/api\/v1$/.test(value) && URL.canParse(value),
   'must be an http:// or https:// URL that ends in /api/v1, without a user',
 )
-  // Encodes other letters as a browser does: headers are ASCII.
+  // Encodes non-ASCII characters, as a browser does: headers are ASCII.
   .transform((value) => new URL(value).href)
 
 /** The URL of an engine; its port is not 0, and its user and password can be percent-decoded. */
@@ -113,7 +116,7 @@ const namesDatabase = (value: string): boolean => {
 }
 export const redisUrl = engineUrl(/^rediss?:$/, 'must be a redis:// or rediss:// URL')
   .refine(namesDatabase, 'must end in the number of a database, such as /2, or name none')
-  // Drops `/0`: the client would send SELECT, for which a Redis user may have no permission, though database 0 is the default.
+  // Drops `/0`, the default: the client would send SELECT, which a Redis user may not be permitted.
   .transform((value) => value.replace(/^(rediss?:\/\/[^/?#]*\/)0+(?=$|[?#])/i, '$1'))
 
 const isLoopback = (hostname: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
@@ -150,5 +153,8 @@ export const certificates = pemFile((pem) => {
   return blocks.length > 0
 }, 'holds no certificate in PEM')
 
-/** Refuses a key with a passphrase: there is no variable for one. */
-export const privateKey = pemFile((pem) => createPrivateKey(pem).type === 'private', 'holds no private key in PEM')
+/** Refuses a key with a passphrase: there is no variable for a passphrase. */
+export const privateKey = pemFile(
+  (pem) => attempt(() => createPrivateKey(pem)) !== undefined,
+  'holds no private key in PEM without a passphrase',
+)

@@ -35,14 +35,15 @@ export const accountKeysAreComplete =
 const noMasterBlock = 'cluster.no_master_block'
 
 /**
- * Checks that nodes without a master reject searches (`cluster.no_master_block: all`). By default a node that is cut off goes on answering with old data,
- * while the watermark promises writes to the rest of the cluster. A single node passes.
+ * Checks that nodes without a master reject searches (`cluster.no_master_block: all`). By default a node that is cut off goes on answering searches from old
+ * data. The watermark then claims writes that only the rest of the cluster has. A single node passes.
  */
 export const isolatedNodesAnswerNothing =
   (client: Client): Check =>
   async (signal) => {
+    // Up to one attempt for each node.
     const options = { signal, maxRetries: client.connectionPool.size - 1 }
-    // Shorter than the deadline of a check, so that a node without a master can report that.
+    // Shorter than the deadline of a check: a node without a master answers in time.
     const timeout = { master_timeout: '1s' } as const
     try {
       const [{ number_of_nodes: nodes = 1 }, { transient, persistent, defaults }] = await Promise.all([
@@ -57,7 +58,7 @@ export const isolatedNodesAnswerNothing =
         `${noMasterBlock} is ${value}, but must be all in a cluster of ${nodes} nodes: a node without its master answers searches with old data`,
       )
     } catch (error) {
-      // The check `elasticsearchAnswers` reports an unreachable engine.
+      // Another check reports an unreachable Elasticsearch.
       if (error instanceof errors.ConnectionError || error instanceof errors.NoLivingConnectionsError) return passed
       return failed(`cannot be checked: ${summaryOf(error)}`)
     }

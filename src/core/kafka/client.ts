@@ -13,7 +13,7 @@ import {
   replaceFetchDecoder,
   reportFetchedOffsets,
 } from './patches.ts'
-import { awsTokens, fetchOAuthToken, keepToken, type TokenKeeper } from './tokens.ts'
+import { awsTokens, cacheToken, fetchOAuthToken, type TokenCache } from './tokens.ts'
 
 replaceFetchDecoder()
 keepHeaders()
@@ -54,10 +54,10 @@ function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {
   const { KAFKA_SASL_MECHANISM: mechanism, AWS_REGION: region } = config
   if (mechanism === 'aws-msk-iam') {
     const rule = 'is aws-msk-iam, but Kafka refuses the credentials of AWS'
-    return bearer(keepToken(awsTokens(region)), { path: 'KAFKA_SASL_MECHANISM', rule })
+    return bearer(cacheToken(awsTokens(region)), { path: 'KAFKA_SASL_MECHANISM', rule })
   }
   if (mechanism === 'oauthbearer') {
-    const token = keepToken(() => fetchOAuthToken(config, publicAuthorities()))
+    const token = cacheToken(() => fetchOAuthToken(config, publicAuthorities()))
     return bearer(token, { path: 'KAFKA_OAUTH_TOKEN_URL', rule: 'gives tokens that Kafka refuses' })
   }
   const user = live(config, { username: 'KAFKA_SASL_USERNAME', password: 'KAFKA_SASL_PASSWORD' })
@@ -70,7 +70,7 @@ const sizeBytes = 4
  * SASL OAUTHBEARER (RFC 7628); `problem`: the problem to report if Kafka refuses the token. KafkaJS has this mechanism, too, but mistakes a refusal
  * for success, and then reports only a closed connection.
  */
-export const bearer = ({ read, forget }: TokenKeeper, problem: Problem): Mechanism => ({
+export const bearer = ({ read, forget }: TokenCache, problem: Problem): Mechanism => ({
   mechanism: 'oauthbearer',
   authenticationProvider: ({ saslAuthenticate }) => ({
     authenticate: async () => {

@@ -10,8 +10,8 @@ const maxPartitionBytes = 1_048_576
 
 export type ReadOptions = {
   readonly topic: string
-  /** Partition → offsets to read; other partitions are not read. Without `ranges`, the whole topic is read. */
-  readonly ranges?: ReadonlyMap<number, OffsetSpan>
+  /** Partition → offsets to read; other partitions are not read. Without `spans`, the whole topic is read. */
+  readonly spans?: ReadonlyMap<number, OffsetSpan>
   readonly signal: AbortSignal
   /** Awaited before the next record: back-pressure. */
   readonly onRecord: (record: SourceRecord) => Promise<void>
@@ -21,10 +21,10 @@ export type ReadOptions = {
 export type OffsetSpan = { readonly from: bigint; readonly to: bigint }
 
 /**
- * Reads a topic, or `ranges` of it, from its beginning to its present end, without a consumer group. Rejects after ten minutes without a record (a
- * transaction may stay open), when `signal` aborts, at an undecodable record batch, and after failed retries.
+ * Reads a topic, or `spans` of it, from its beginning to its present end, without a consumer group. Rejects when `signal` aborts, at an undecodable batch,
+ * after failed retries, and after ten minutes without a record, as behind an open transaction.
  */
-export async function readTopic(kafka: Kafka, { topic, ranges, signal, onRecord }: ReadOptions): Promise<void> {
+export async function readTopic(kafka: Kafka, { topic, spans, signal, onRecord }: ReadOptions): Promise<void> {
   const admin = kafka.admin()
   const cluster = createCluster(kafka)
   /** Retries with backoff and fresh metadata. */
@@ -41,7 +41,7 @@ export async function readTopic(kafka: Kafka, { topic, ranges, signal, onRecord 
     })
   try {
     await admin.connect()
-    let unread = await unreadIn(admin, topic, ranges)
+    let unread = await unreadIn(admin, topic, spans)
     let lastRecordMs = performance.now()
     while (unread.size > 0) {
       const fetched = await retried(async () => {
@@ -84,7 +84,7 @@ function* recordsIn(topic: string, { partition, messages, span: { from, to } }: 
   }
 }
 
-/** `emptyAnswers`: the number of empty answers in a row at `from`, although the last stable offset is past the span. */
+/** `emptyAnswers`: how many answers in a row were empty although the last stable offset had reached `to`. */
 type Unread = OffsetSpan & { readonly emptyAnswers: number }
 /** A part of one answer; `next`: the next offset to fetch. */
 type Fetched = Pick<FetchAnswer, 'partition' | 'messages'> & {
@@ -95,17 +95,17 @@ type Fetched = Pick<FetchAnswer, 'partition' | 'messages'> & {
 
 const everything: OffsetSpan = { from: 0n, to: 2n ** 63n }
 const nothing: Unread = { from: 0n, to: 0n, emptyAnswers: 0 }
-/** After this many empty answers a span has no more records. A broker that reads from remote storage may answer empty a few times. */
+/** After this many empty answers, the rest of a span counts as deleted; with remote storage, a broker may answer empty a few times. */
 const maxEmptyAnswers = 5
 const higher = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
-/** Intersects `ranges`, or everything, with the present offsets of each partition. */
-async function unreadIn(admin: Admin, topic: string, ranges: ReadOptions['ranges']): Promise<Map<number, Unread>> {
+/** Intersects `spans`, or everything, with the present offsets of each partition. */
+async function unreadIn(admin: Admin, topic: string, spans: ReadOptions['spans']): Promise<Map<number, Unread>> {
   const unread = new Map<number, Unread>()
   for (const { partition, ...ends } of await admin.fetchTopicOffsets(topic)) {
     const low = BigInt(ends.low)
     const high = BigInt(ends.high)
-    const { from, to } = ranges === undefined ? everything : (ranges.get(partition) ?? nothing)
+    const { from, to } = spans === undefined ? everything : (spans.get(partition) ?? nothing)
     const span = { from: higher(from, low), to: to < high ? to : high, emptyAnswers: 0 }
     if (span.from < span.to) unread.set(partition, span)
   }
@@ -130,8 +130,8 @@ async function fetchUnread(cluster: Cluster, topic: string, unread: Map<number, 
       const isEmpty = fetched.every(({ messages }) => messages.length === 0)
       return fetched.map(({ partition, lastStableOffset, messages }) => {
         const span = unread.get(partition) ?? nothing
-        // A broker omits records beyond the response size or the last stable offset. If answers stay empty although the last stable offset is past the
-        // span, the rest of the span was deleted.
+        // A broker omits records beyond the response size or the last stable offset. If answers stay empty although the last stable offset has reached
+        // the end of the span, the rest of the span was deleted.
         const emptyAnswers = isEmpty && BigInt(lastStableOffset) >= span.to ? span.emptyAnswers + 1 : 0
         const last = messages.at(-1)
         const afterLast = last === undefined ? span.from : BigInt(last.offset) + 1n

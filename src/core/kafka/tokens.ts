@@ -7,8 +7,8 @@ import { aborted } from '../config/preflight.ts'
 /** A bearer token, and for how long (ms) it is valid. */
 type Token = { readonly value: string; readonly lifetimeMs: number }
 
-export interface TokenKeeper {
-  /** Resolves with a valid token; rejects with the error of the request for one. */
+export interface TokenCache {
+  /** Resolves with a token; rejects if none can be fetched and the last has expired. */
   readonly read: () => Promise<string>
   /** Call it when Kafka refuses the token. */
   readonly forget: () => void
@@ -19,7 +19,7 @@ const renewBeforeMs = 30_000
 const noToken = { value: '', endsAtMs: 0 }
 
 /** Renews a token half a minute before its end; while that fails, uses it until its end. */
-export function keepToken(fetchToken: () => Promise<Token>): TokenKeeper {
+export function cacheToken(fetchToken: () => Promise<Token>): TokenCache {
   let token = noToken
   let renewing: Promise<void> | undefined
   const leftMs = (): number => token.endsAtMs - performance.now()
@@ -47,7 +47,7 @@ export function keepToken(fetchToken: () => Promise<Token>): TokenKeeper {
 
 const deadlineMs = 10_000
 
-/** Requests a token by the client credentials grant of OAuth 2.0, for ten seconds at most. Errors do not quote the answer. */
+/** Requests a token by the client credentials grant of OAuth 2.0, within ten seconds. Errors do not quote the answer. */
 export async function fetchOAuthToken(config: Config, ca: string[]): Promise<Token> {
   const now = latest(config)
   const { KAFKA_OAUTH_TOKEN_URL: url = '', KAFKA_OAUTH_SCOPE: scope } = now
@@ -89,7 +89,7 @@ function refusalOf({ name, error, code, cause, status }: Failure): Error {
   return tokenError('KAFKA_OAUTH_TOKEN_URL', `gives no token ${why}`, isUntrusted)
 }
 
-/** The error of a request for a token; `isRefused`: whether the setting `path` is to blame. */
+/** The error of a request for a token. With `isRefused`, it has a `problem`: the setting `path` is wrong, rather than an engine away. */
 const tokenError = (path: string, rule: string, isRefused: boolean): Error =>
   Object.assign(new Error(`${path} ${rule}`), isRefused && { problem: { path, rule } })
 
@@ -111,7 +111,7 @@ export function awsTokens(region = ''): () => Promise<Token> {
       return await signAwsToken(identity, region, Date.now())
     } catch (error) {
       const { name } = error as Error
-      const rule = `is aws-msk-iam, but no credentials of AWS can be had (${name})`
+      const rule = `is aws-msk-iam, but no AWS credentials could be obtained (${name})`
       throw tokenError('KAFKA_SASL_MECHANISM', rule, name === 'CredentialsProviderError')
     }
   }
@@ -119,7 +119,7 @@ export function awsTokens(region = ''): () => Promise<Token> {
 
 const awsLifetimeSeconds = 900
 
-/** The token is a signed URL, by which the broker asks AWS who connects. It ends with the credentials at the latest. */
+/** The token is a signed URL; the broker calls it to learn who connects. It expires after 15 minutes, or earlier with the credentials. */
 export async function signAwsToken(credentials: AwsCredentials, region: string, nowMs: number): Promise<Token> {
   const leftMs = (credentials.expiration?.getTime() ?? Infinity) - nowMs
   const seconds = Math.floor(Math.min(awsLifetimeSeconds, leftMs / 1_000))

@@ -5,7 +5,7 @@ import { identifier, instant, optionalArray, optionalBoolean, optionalObject, op
 export const scenes = ['knowledge_quiz', 'random_knowledge_quiz', 'scored_quiz', 'outcome_quiz'] as const
 export type Scene = (typeof scenes)[number]
 
-/** A form in a record: the specification's Form. */
+/** A form as its Kafka record has it (docs/records.md). */
 export const formSchema = z.object({
   id: identifier.meta({ description: 'The form identifier.', examples: ['66f2a1c4e8b0'] }),
   title: z.string().meta({ examples: ['Product Knowledge Quiz'] }),
@@ -34,7 +34,7 @@ export const formSchema = z.object({
 })
 export type Form = z.output<typeof formSchema>
 
-/** Members of a form in `GET /forms`, in the specification's order. */
+/** Members of a form in `GET /forms`, in the order in which they are served. */
 export const servedFormSummary = [
   'id',
   'title',
@@ -48,7 +48,7 @@ export const servedFormSummary = [
   'updatedAt',
 ] satisfies Served
 
-/** Members of a form in `GET /forms/{id}`; `fields` and `report` come last. */
+/** Members of a form in `GET /forms/{id}`, in the order in which they are served. */
 export const servedForm = [
   ...servedFormSummary,
   'description',

@@ -6,21 +6,31 @@ import type { Digest, EntityType, TeamId, TeamList } from '../model/ids.ts'
  *
  * | key | type | content | written by |
  * |---|---|---|---|
- * | `accountKey` | hash, `<teamId>/<keyId>` → JSON | the live keys with this digest, each with its state and expiry | `AccountKeyStore` (accountKeyStore.ts) |
- * | `teamKeys` | hash, key id → position and JSON | a team's keys and reserved slots, and deletions that no indexer has read yet | `AccountKeyStore` |
- * | `deletedKeys` | hash, key id → position and JSON | a team's deleted keys, which no older record brings back | `AccountKeyStore` |
- * | `contestedDigests` | set | digests shared by several live keys | `AccountKeyStore` |
- * | `accountKeysComplete` | string | the run of Redis into which every account key was replayed | `AccountKeyStore` |
- * | `accountKeyReplay` | string, 1 h | a running replay; missing after Redis was flushed | `AccountKeyStore` |
- * | `lastUse` | hash, key id → epoch ms, 90 d | last use of each key of a team, at most a minute too early | `shareLookups` (keyLookups.ts) |
- * | `serving` | string | the tag of the generation whose positions and versions requests read | `switchServing` (switchServing.ts), `setServing` (serving.ts) |
- * | `visiblePositions` | hash, 7 d, for each entity type and generation | partition → offset below which everything is searchable; `<partition>@` → epoch ms: everything appended before is below that offset; `partitions`: their number; `watermark`: the lowest time, once all are known; `salt` of list versions; `index` and `details`, once all positions are known; `cursorKey`; `withheld`, once deletions may be missing | `publishVisiblePositions` (visiblePositions.ts), `switchServing` (switchServing.ts) |
- * | `readLogs` | hash, 1 y, for each generation | topic/partition → state of the log, as its indexer has read it | `keepReadLogs` (readLogs.ts) |
- * | `switchLock` | string, 10 s | the rebuild that is about to switch; meanwhile the serving generation publishes nothing | `acquireSwitchLock` (serving.ts) |
- * | `changeToken` | string | random text, replaced after every change of the list | `publishVisiblePositions`; the first token `freshnessLua` (listVersions.ts) |
+ * | `accountKey` | hash, `<teamId>/<keyId>` → JSON | the live keys with this digest, with state and expiry; a second field for a key with live records in two partitions, so that its digest opens nothing | `AccountKeyStore` (accountKeyStore.ts) |
+ * | `teamKeys` | hash, key id → position and JSON | a team's live keys and reserved slots, and its deleted keys until an indexer has read the deletion | `AccountKeyStore` |
+ * | `deletedKeys` | hash, key id → position and JSON | a team's deleted keys, so that an older record, if it is read later, does not bring a key back | `AccountKeyStore` |
+ * | `contestedDigests` | set | digests that open nothing: `accountKey` has two fields or more | `AccountKeyStore` |
+ * | `accountKeysComplete` | string | the run of Redis (`runId`) that got every account key; in another run, keys may be missing | `AccountKeyStore` |
+ * | `accountKeyReplay` | string, 1 h | marks a running replay; without it, as after a flush of Redis, the replay does not count | `AccountKeyStore` |
+ * | `lastUse` | hash, key id → epoch ms, 90 d | last use of each key of a team; the true one may be up to a minute later | `shareLookups` (keyLookups.ts) |
+ * | `serving` | string | the tag of the generation whose indices, positions and list versions requests use | `switchServing` (switchServing.ts), `setServing` (serving.ts) |
+ * | `visiblePositions` | hash, 7 d, for each entity type and generation | fields below | `publishVisiblePositions` (visiblePositions.ts), `switchServing` (switchServing.ts) |
+ * | `readLogs` | hash, 1 y, for each generation | topic/partition → state of the log that the generation was read from | `keepReadLogs` (readLogs.ts) |
+ * | `switchLock` | string, 10 s | the rebuild that is about to switch; meanwhile the serving generation publishes list versions only, no positions | `acquireSwitchLock` (serving.ts) |
+ * | `changeToken` | string | random text in the version of a list, replaced once a change of the list is searchable | `publishVisiblePositions`; the first token `freshnessLua` (listVersions.ts) |
  * | `session` | string, JSON, 15 min | the user of a session of the settings area, under the SHA-256 of the session id | `Sessions` (src/settings/sessions.ts) |
  * | `usedSignIn` | string, 10 min | a sign-in token that was used, under the SHA-256 of its `jti` | `usedTokens` (src/settings/signIn.ts) |
  * | `limit` prefix | string, 60 s | requests of a key in its rate-limit window | `countRequests` (countRequests.ts) |
+ *
+ * Fields of `visiblePositions`:
+ * - `<partition>`: the offset below which every record is searchable
+ * - `<partition>@`: a time (epoch ms); every record that was appended before is below that offset
+ * - `partitions`: the number of partitions
+ * - `watermark`: the lowest of these times; missing while a partition has no offset or no time, or deletions may be missing
+ * - `salt`: random text in the versions of all lists
+ * - `index`, `details`: the names of the indices; missing until every partition has an offset
+ * - `cursorKey`: the key that seals the cursors of change feeds
+ * - `withheld`: `1` once the generation may lack deletions, so that its change feeds are not served
  */
 export interface RedisKeys {
   readonly accountKey: (digest: Digest | '') => string

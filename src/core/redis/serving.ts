@@ -41,13 +41,13 @@ const setLockLifeScript = script(
   `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`,
 )
 
-/** Lets the lock expire in `maxMs` from now; false if it had expired. */
+/** Lets the lock expire in `maxMs` from now; false if the lock had expired. */
 export const extendSwitchLock = async (redis: RedisConnection, holder: string, maxMs: number): Promise<boolean> =>
   (await setLockLifeScript(redis, [redis.keys.switchLock], [holder, maxMs])) === 1
 
-/** Whether a rebuild is about to switch: meanwhile the serving generation publishes nothing. */
+/** Whether a rebuild is about to switch: meanwhile the serving generation publishes list versions only, no positions. */
 export const isSwitchLocked = async ({ client, keys }: RedisConnection): Promise<boolean> =>
   (await client.exists(keys.switchLock)) === 1
 
-/** Releases the lock, so that the serving generation publishes again; false if it had expired. */
+/** Releases the lock, so that the serving generation publishes positions again; false if the lock had expired. */
 export const releaseSwitchLock = (redis: RedisConnection, holder: string) => extendSwitchLock(redis, holder, 0)

@@ -89,7 +89,7 @@ test('a part of an export waits for its turn long after a page is refused', asyn
   const { runQuery: runFirst } = await requestOf('large', false, queue)
   const { runQuery, runPart } = await requestOf('large', false, queue)
   const first = runFirst(() => release.promise, 18 * mebibyte)
-  const message = 'too many queries of the team are running; retry when one has ended'
+  const message = 'the team has too many queries in progress; retry when one has ended'
   const refused = expect(runQuery(async () => 'page', mebibyte)).rejects.toMatchObject({ status: 429, message })
   const part = runPart(async () => 'part', mebibyte)
   await jest.advanceTimersByTimeAsync(29_000)
@@ -150,7 +150,7 @@ test('unsent answers count against the share of their team until they are sent o
   const clients = await Promise.all(Array.from({ length: 8 }, () => requestOf('large', false, queue)))
   for (const { hold } of clients) await hold(4 * mebibyte)
   const late = await requestOf('large', false, queue)
-  const message = 'too many answers of the team are running; retry when one has ended'
+  const message = 'the team has too many answers in progress; retry when one has ended'
   const refused = expect(late.hold(4 * mebibyte)).rejects.toMatchObject({ status: 429, message })
   const other = await requestOf('acme', false, queue)
   await other.hold(4 * mebibyte)

@@ -1,11 +1,11 @@
 import {
+  asCarriedOver,
   type DocumentWrite,
   formWrites,
   submissionWrites,
   tombstones,
-  withFoundBy,
+  withCurrentSearchMembers,
   withNamesOnce,
-  withoutPosition,
 } from '../../../indexer/convertRecord.ts'
 import { summaryDelimiter } from '../../../src/core/elasticsearch/documentFormat.ts'
 import type { EntityId, TeamId } from '../../../src/core/model/ids.ts'
@@ -72,8 +72,8 @@ test('a list document of an earlier release, or without answers, gets the presen
     const earlier = bare.source.toString().replace(`,"scoreParts":${JSON.stringify(scoreParts)}`, '')
     const others = [list, bare, { ...list, source: Buffer.from(earlier) }]
     expect(others.map((each) => 'answers' in sourceOf(each))).toEqual([true, false, false])
-    expect(others.map((each) => withFoundBy(each, true))).toEqual([list, list, list])
-    expect(others.map((each) => withFoundBy(each, false))).toEqual([bare, bare, bare])
+    expect(others.map((each) => withCurrentSearchMembers(each, true))).toEqual([list, list, list])
+    expect(others.map((each) => withCurrentSearchMembers(each, false))).toEqual([bare, bare, bare])
   }
 })
 
@@ -96,7 +96,7 @@ test('a document that is copied from a replaced topic has a position before all 
   const key = { teamId: team, entityId: 's1' as EntityId }
   const [tombstone] = tombstones(key, ['submissions'], recordedAt(appendedAt, 7))
   expect([position(list?.source), position(tombstone?.source)]).toEqual([expect.any(Number), 7])
-  const carried = [list, tombstone].map((each) => each && withoutPosition(each.source))
+  const carried = [list, tombstone].map((each) => each && asCarriedOver(each.source))
   expect(carried.map(position)).toEqual([0, undefined])
   expect(sourceOf(tombstone)).toEqual({ ...JSON.parse(carried[1]?.toString() ?? ''), logPosition: 7 })
 })

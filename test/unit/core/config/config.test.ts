@@ -1,4 +1,4 @@
-import { createPrivateKey } from 'node:crypto'
+import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Config, type Engine, latest, readConfig, variableNames } from '../../../../src/core/config/config.ts'
@@ -26,6 +26,10 @@ const configOf = (environment: Environment): Config => {
 const namesOf = (environment: Environment): string[] => {
   const result = read(environment)
   return result.ok ? [] : result.problems.map(({ path }) => path).sort()
+}
+const messagesOf = (environment: Environment): string[] => {
+  const result = read({ ...engines, ...environment })
+  return result.ok ? [] : result.problems.map(({ path, rule }) => `${path} ${rule}`)
 }
 
 test('an unset or empty variable has its documented default', () => {
@@ -217,8 +221,10 @@ test('a client certificate needs its own key, readable without a passphrase', as
   })
   expect(configOf(named(own.key))).toMatchObject({ KAFKA_SSL_CERT_FILE: own.certificate, KAFKA_SSL_KEY_FILE: own.key })
   const locked = createPrivateKey(own.key).export({ type: 'pkcs8', format: 'pem', cipher: 'aes256', passphrase: 'p' })
-  for (const key of [other.key, String(locked), own.certificate])
-    expect(namesOf({ ...engines, ...named(key) })).toEqual(['KAFKA_SSL_KEY_FILE'])
+  expect(namesOf({ ...engines, ...named(other.key) })).toEqual(['KAFKA_SSL_KEY_FILE'])
+  const publicKey = String(createPublicKey(own.key).export({ type: 'spki', format: 'pem' }))
+  for (const key of [String(locked), own.certificate, publicKey, 'a key'])
+    expect(messagesOf(named(key))).toEqual(['KAFKA_SSL_KEY_FILE holds no private key in PEM without a passphrase'])
   expect(namesOf({ ...engines, ...named(own.key), KAFKA_SSL_KEY_FILE: '' })).toEqual(['KAFKA_SSL_KEY_FILE'])
   expect(namesOf({ ...engines, ...named(other.key), PORT: 'http' })).toEqual(['KAFKA_SSL_KEY_FILE', 'PORT'])
   const ofRedis = { REDIS_CERT_FILE: file('cert.pem'), REDIS_KEY_FILE: file('key.pem', own.key) }

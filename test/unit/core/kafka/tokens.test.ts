@@ -1,4 +1,4 @@
-import { keepToken, signAwsToken } from '../../../../src/core/kafka/tokens.ts'
+import { cacheToken, signAwsToken } from '../../../../src/core/kafka/tokens.ts'
 
 describe('a token of AWS', () => {
   const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' }
@@ -36,7 +36,7 @@ describe('a token of AWS', () => {
 describe('a token that is kept', () => {
   const source = (lifetimeMs: number) => {
     const state = { fetched: 0, fails: false }
-    const token = keepToken(async () => {
+    const token = cacheToken(async () => {
       if (state.fails) throw new Error('no token')
       return { value: `token ${++state.fetched}`, lifetimeMs }
     })

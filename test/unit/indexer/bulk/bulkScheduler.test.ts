@@ -45,7 +45,7 @@ function scheduling(bounds: Bounds = {}, random = 0, signal = stopping.signal) {
     for (const record of records) {
       const [, team, entity = '', version] = /^(?:(\w+)\/)?(\w+)@(\d+)$/.exec(record) ?? []
       const documents = documentsOf(entity, Number(version), '{"a":1}', team)
-      scheduler.submit({ documents, isCompared: true, name: () => record, done: () => undefined })
+      scheduler.submit({ documents, reportsConflicts: true, name: () => record, done: () => undefined })
     }
     await turn()
   }
@@ -104,7 +104,12 @@ test('only the newest waiting record of an entity is sent, in the place of the f
 test('of two records of one revision the first one is sent', async () => {
   const { scheduler, names } = scheduling()
   for (const name of ['first', 'second', 'third'])
-    scheduler.submit({ documents: documentsOf('a', 1), isCompared: true, name: () => name, done: () => undefined })
+    scheduler.submit({
+      documents: documentsOf('a', 1),
+      reportsConflicts: true,
+      name: () => name,
+      done: () => undefined,
+    })
   await turn()
   expect(names()).toEqual([['first']])
 })
@@ -185,7 +190,7 @@ describe('while the shard of a team has no primary', () => {
   const away: ItemOutcome = { kind: 'away', reason: 'no primary' }
   const written: ItemOutcome = { kind: 'written' }
   const note = ({ queue }: ReturnType<typeof scheduling>, team: string, ...outcomes: ItemOutcome[]): void =>
-    queue.noteShards(documentsOf('a', 1, '{}', team), outcomes)
+    queue.updateLanes(documentsOf('a', 1, '{}', team), outcomes)
 
   test('its records are sent apart, one request at a time, and others as before', async () => {
     const scheduled = scheduling()

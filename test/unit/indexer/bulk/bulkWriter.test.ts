@@ -58,12 +58,12 @@ function writing(send: Send, bounds: Bounds = {}) {
     entity: string,
     version: number,
     source?: string,
-    isCompared = true,
+    reportsConflicts = true,
     team = 't',
   ): Promise<Outcome> => {
     const outcome = new Promise<Outcome>((done) =>
       writer.submit({
-        ...{ documents: documentsOf(entity, version, source, team), isCompared },
+        ...{ documents: documentsOf(entity, version, source, team), reportsConflicts },
         ...{ name: () => `${entity}@${version}`, done },
       }),
     )

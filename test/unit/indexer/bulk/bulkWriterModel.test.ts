@@ -116,7 +116,7 @@ async function outcomesOf(
   const submit = (record: Submitted, at: number): void =>
     writer.submit({
       documents: documentsOf(record.entity, record.version, record.content),
-      isCompared: true,
+      reportsConflicts: true,
       name: () => `record ${at}`,
       done: (outcome) => outcomes[at]?.push(outcome),
     })

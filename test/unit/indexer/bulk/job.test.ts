@@ -5,11 +5,11 @@ import { documentsOf } from '../../../support/bulkRecords.ts'
 function records() {
   let order = 0
   const told: (readonly [string, jobs.Outcome])[] = []
-  const jobOf = (version: number, content = 'a', isCompared = true, entity = 'e'): jobs.Job => {
+  const jobOf = (version: number, content = 'a', reportsConflicts = true, entity = 'e'): jobs.Job => {
     const name = `${version}${content}`
     const done = (outcome: jobs.Outcome) => told.push([name, outcome])
     return jobs.newJob(
-      { documents: documentsOf(entity, version, content), isCompared, name: () => name, done },
+      { documents: documentsOf(entity, version, content), reportsConflicts, name: () => name, done },
       order++,
     )
   }
@@ -55,9 +55,9 @@ test.each<[string, jobs.Stored, boolean, string]>([
   ['other content, whose dead letter was written before', { version: 7, digest: 'b' }, false, 'stale'],
   ['unknown content', { version: 7, digest: undefined }, true, 'stale'],
   ['a later revision with other content', { version: 8, digest: 'b' }, true, 'stale'],
-])('a record whose revision is stored with %s already is %s', (_, stored, isCompared, kind) => {
+])('a record whose revision is stored with %s already is %s', (_, stored, reportsConflicts, kind) => {
   const { jobOf, told } = records()
-  jobs.reportOutcomes(jobOf(7, 'a', isCompared), stored)
+  jobs.reportOutcomes(jobOf(7, 'a', reportsConflicts), stored)
   expect(told).toEqual([['7a', { kind }]])
 })
 

@@ -1,8 +1,8 @@
 import { jest } from '@jest/globals'
 import { Breaker } from '../../../../indexer/deadLetters/breaker.ts'
 
-const observeAll = (breaker: Breaker, count: number, isRefused: boolean): void => {
-  for (let each = 0; each < count; each++) breaker.observe(isRefused)
+const observeAll = (breaker: Breaker, count: number, outcome: 'accepted' | 'rejected'): void => {
+  for (let each = 0; each < count; each++) breaker.observe(outcome)
 }
 const never = new AbortController().signal
 /** Asks for `count` permits and tells how many of them came. */
@@ -23,7 +23,7 @@ afterEach(() => {
 
 test('a few hundred rejected records in a row are let through', async () => {
   const breaker = new Breaker()
-  observeAll(breaker, 949, true)
+  observeAll(breaker, 949, 'rejected')
   const come = permits(breaker, 949)
   await turn()
   expect([come(), breaker.isOpen]).toEqual([949, false])
@@ -31,7 +31,7 @@ test('a few hundred rejected records in a row are let through', async () => {
 
 test('once nearly all of a thousand records are rejected, they are held, except one a second', async () => {
   const breaker = new Breaker()
-  observeAll(breaker, 1_000, true)
+  observeAll(breaker, 1_000, 'rejected')
   const come = permits(breaker, 10)
   await turn()
   expect([come(), breaker.isOpen]).toEqual([0, true])
@@ -42,24 +42,24 @@ test('once nearly all of a thousand records are rejected, they are held, except 
 
 test('good records afterwards close the breaker, and all held records are let through', async () => {
   const breaker = new Breaker()
-  observeAll(breaker, 1_000, true)
+  observeAll(breaker, 1_000, 'rejected')
   const come = permits(breaker, 10)
-  observeAll(breaker, 50, false)
+  observeAll(breaker, 50, 'accepted')
   expect(breaker.isOpen).toBe(true)
-  observeAll(breaker, 1, false)
+  observeAll(breaker, 1, 'accepted')
   await turn()
   expect([come(), breaker.isOpen]).toEqual([10, false])
 })
 
 test('rejected records among many good ones never open it', () => {
   const breaker = new Breaker()
-  for (let each = 0; each < 20_000; each++) breaker.observe(each % 10 !== 0)
+  for (let each = 0; each < 20_000; each++) breaker.observe(each % 10 !== 0 ? 'rejected' : 'accepted')
   expect(breaker.isOpen).toBe(false)
 })
 
 test('records of a revoked partition are no longer held, and take no permits from others', async () => {
   const breaker = new Breaker()
-  observeAll(breaker, 1_000, true)
+  observeAll(breaker, 1_000, 'rejected')
   const left = new AbortController()
   const first = permits(breaker, 1)
   const held = Promise.allSettled(Array.from({ length: 40_000 }, () => breaker.acquirePermit(left.signal)))

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expectDeleted, receiptLines } from '../../../../indexer/erase/erase.ts'
 import type { Place } from '../../../../indexer/erase/expunge.ts'
+import { isAboutSubmission } from '../../../../indexer/erase/isAboutSubmission.ts'
 import {
   type Keeping,
   type KeptRecord,
@@ -10,7 +11,6 @@ import {
   readKept,
   recordsOf,
 } from '../../../../indexer/erase/keptRecords.ts'
-import { saysId } from '../../../../indexer/erase/saysId.ts'
 import { noHeaders, RecordHeaders } from '../../../../src/core/kafka/recordHeaders.ts'
 import type { SourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
 import type { DocumentId, EntityId, Offset } from '../../../../src/core/model/ids.ts'
@@ -169,8 +169,8 @@ test('a quoted, wrapped or cut value is recognised by the id of its submission, 
     fc.property(ids, ids, fc.nat(3), fc.nat(9), (said, other, quotes, cut) => {
       const text = wrapped(says('submission', { id: said, name: 'Ada' }), quotes)
       const bytes = Buffer.from(text.slice(0, text.length - cut))
-      expect(saysId(bytes, said as EntityId)).toBe(true)
-      expect(saysId(bytes, other as EntityId)).toBe(said === other)
+      expect(isAboutSubmission(bytes, said as EntityId)).toBe(true)
+      expect(isAboutSubmission(bytes, other as EntityId)).toBe(said === other)
     }),
   )
 })

@@ -1,7 +1,7 @@
 import {
-  AccountKeyFold,
   type AccountKeySurvey,
   compareAccountKeys,
+  ExpectedAccountKeys,
   verifyAccountKeys,
 } from '../../../../indexer/verify/compareAccountKeys.ts'
 import { DifferenceReport } from '../../../../indexer/verify/differenceReport.ts'
@@ -32,19 +32,25 @@ const recordValue = (id: string, { revision = 1, digest = digestOf(id), ...chang
   key: { id, name: id, digest, state: 'active', createdAt: '2026-01-01T00:00:00.000Z', createdBy: 'x', ...changes },
 })
 
-function foldOf(...records: readonly SourceRecord[]): AccountKeyFold {
-  const fold = new AccountKeyFold()
-  for (const record of records) fold.apply(record)
-  return fold
+function expectedOf(...records: readonly SourceRecord[]): ExpectedAccountKeys {
+  const expected = new ExpectedAccountKeys()
+  for (const record of records) expected.apply(record)
+  return expected
 }
 
-/** A store that holds exactly what the fold demands. */
-const storeOf = (fold: AccountKeyFold): AccountKeySurvey => ({
-  states: new Map([...fold.states].map(([id, [state]]) => [id, state])),
-  claims: new Map([...fold.claims()].map(([digest, claims]) => [digest, claims.flatMap(([holder]) => holder ?? [])])),
+/** A store that has exactly the expected keys. */
+const storeOf = (expected: ExpectedAccountKeys): AccountKeySurvey => ({
+  states: new Map([...expected.states].map(([id, [state]]) => [id, state])),
+  claims: new Map(
+    [...expected.claims()].map(([digest, claims]) => [digest, claims.flatMap(([holder]) => holder ?? [])]),
+  ),
 })
-const kindsOf = (fold: AccountKeyFold, stored: AccountKeySurvey, of: TeamId | undefined = undefined): string[] =>
-  [...compareAccountKeys(fold, stored, of).values()].map(({ kind, id }) => `${kind} ${id.split('/')[1]}`).sort()
+const kindsOf = (
+  expected: ExpectedAccountKeys,
+  stored: AccountKeySurvey,
+  of: TeamId | undefined = undefined,
+): string[] =>
+  [...compareAccountKeys(expected, stored, of).values()].map(({ kind, id }) => `${kind} ${id.split('/')[1]}`).sort()
 
 test('the expected key has the highest revision, then the revocation, and a deletion above all, in any order', () => {
   const records = [
@@ -57,7 +63,7 @@ test('the expected key has the highest revision, then the revocation, and a dele
     { ...recordOf('c', 7, null), value: null },
   ]
   for (const order of [records, records.toReversed()]) {
-    const states = [...foldOf(...order).states].map(([id, newest]) => {
+    const states = [...expectedOf(...order).states].map(([id, newest]) => {
       return `${id} ${newest.map(({ revision, key }) => (key ? `${revision} ${key.state}` : 'deleted')).join()}`
     })
     expect(states.sort()).toEqual(['acme/a 3 revoked', 'acme/b deleted', 'acme/c deleted'])
@@ -68,54 +74,66 @@ test('several live keys with one digest are each a difference, until only one of
   const digest = digestOf('shared')
   const records = [recordOf('a', 2, { digest }), recordOf('b', 1, { digest, state: 'revoked' })]
   const judge = (...more: readonly SourceRecord[]): string[] => {
-    const fold = foldOf(...records, ...more)
-    return kindsOf(fold, storeOf(fold))
+    const expected = expectedOf(...records, ...more)
+    return kindsOf(expected, storeOf(expected))
   }
   expect(judge()).toEqual(['key-contested a', 'key-contested b'])
   expect(judge(recordOf('b', 9, null))).toEqual([])
   expect(judge(recordOf('b', 9, { revision: 2, digest: digestOf('other') }))).toEqual([])
   // Redis opens a key that it must not.
-  const fold = foldOf(...records)
-  const [first] = fold.claims().get(digest) ?? []
-  const opened = { ...storeOf(fold), claims: new Map([[digest, first ?? []]]) }
-  expect(kindsOf(fold, opened)).toEqual(['key-accepted a', 'key-contested a', 'key-contested b'])
+  const expected = expectedOf(...records)
+  const [first] = expected.claims().get(digest) ?? []
+  const opened = { ...storeOf(expected), claims: new Map([[digest, first ?? []]]) }
+  expect(kindsOf(expected, opened)).toEqual(['key-accepted a', 'key-contested a', 'key-contested b'])
+})
+
+test('a key with live records in two partitions is a difference that says so', () => {
+  const expected = expectedOf(recordOf('a', 1, {}), { ...recordOf('a', 2, {}), partition: 1 })
+  const differences = [...compareAccountKeys(expected, storeOf(expected), undefined).values()]
+  expect(differences.map(({ kind, detail }) => [kind, detail])).toEqual([
+    ['key-contested', 'not accepted: its live records are in two partitions'],
+  ])
 })
 
 test('a store that equals the topic has no difference, nor has a deletion that only Redis still has', () => {
-  const fold = foldOf(recordOf('a', 1, {}), recordOf('b', 2, { state: 'revoked' }), recordOf('c', 3, null))
-  const stored = storeOf(fold)
-  expect(kindsOf(fold, stored)).toEqual([])
+  const expected = expectedOf(recordOf('a', 1, {}), recordOf('b', 2, { state: 'revoked' }), recordOf('c', 3, null))
+  const stored = storeOf(expected)
+  expect(kindsOf(expected, stored)).toEqual([])
   const forgotten = [keyOf('x'), { revision: 2 as Revision, key: null }] as const
-  expect(kindsOf(fold, { ...stored, states: new Map([...stored.states, forgotten]) })).toEqual([])
+  expect(kindsOf(expected, { ...stored, states: new Map([...stored.states, forgotten]) })).toEqual([])
 })
 
 test('a key that Redis accepts although the topic does not, or for longer, is a difference of its own kind', () => {
   const expiresAt = '2027-01-01T00:00:00.000Z'
-  const fold = foldOf(recordOf('a', 1, { state: 'revoked' }), recordOf('b', 2, { expiresAt }), recordOf('c', 3, {}))
-  const stored = storeOf(fold)
+  const expected = expectedOf(
+    recordOf('a', 1, { state: 'revoked' }),
+    recordOf('b', 2, { expiresAt }),
+    recordOf('c', 3, {}),
+  )
+  const stored = storeOf(expected)
   const found = (keyId: string, expiresAtMs: number | null = null) =>
     [digestOf(keyId), [{ teamId: team, keyId: idOf(keyId), state: 'active' as const, expiresAtMs }]] as const
   const plantedIn = (...planted: ReturnType<typeof found>[]): AccountKeySurvey => ({
     ...stored,
     claims: new Map([...stored.claims, ...planted]),
   })
-  expect(kindsOf(fold, plantedIn(found('a')))).toEqual(['key-accepted a'])
-  expect(kindsOf(fold, plantedIn(found('b')))).toEqual(['key-accepted b'])
-  expect(kindsOf(fold, plantedIn(found('x')))).toEqual(['key-accepted x'])
-  expect(kindsOf(fold, plantedIn([digestOf('c'), found('a')[1]]))).toEqual(['key-accepted a'])
+  expect(kindsOf(expected, plantedIn(found('a')))).toEqual(['key-accepted a'])
+  expect(kindsOf(expected, plantedIn(found('b')))).toEqual(['key-accepted b'])
+  expect(kindsOf(expected, plantedIn(found('x')))).toEqual(['key-accepted x'])
+  expect(kindsOf(expected, plantedIn([digestOf('c'), found('a')[1]]))).toEqual(['key-accepted a'])
   // It expires earlier than it should: nobody gets in.
-  expect(kindsOf(fold, plantedIn(found('c', 1)))).toEqual(['key-differs c'])
-  expect(kindsOf(fold, plantedIn(found('x')), 'another' as TeamId)).toEqual([])
+  expect(kindsOf(expected, plantedIn(found('c', 1)))).toEqual(['key-differs c'])
+  expect(kindsOf(expected, plantedIn(found('x')), 'another' as TeamId)).toEqual([])
 })
 
 test('a key that is missing, differs or is not deleted is reported', () => {
-  const fold = foldOf(recordOf('a', 1, {}), recordOf('b', 2, null))
-  const stored = storeOf(fold)
+  const expected = expectedOf(recordOf('a', 1, {}), recordOf('b', 2, null))
+  const stored = storeOf(expected)
   const [a, b] = [stored.states.get(keyOf('a')), stored.states.get(keyOf('b'))]
-  if (a?.key == null || b === undefined) throw new Error('the fold has no key')
+  if (a?.key == null || b === undefined) throw new Error('no key is expected')
   const kindsWith = (states: Readonly<Record<string, typeof a>>): string[] =>
-    kindsOf(fold, { ...stored, states: new Map(Object.entries(states).map(([id, state]) => [keyOf(id), state])) })
-  expect(kindsOf(fold, { ...stored, claims: new Map() })).toEqual(['key-missing a'])
+    kindsOf(expected, { ...stored, states: new Map(Object.entries(states).map(([id, state]) => [keyOf(id), state])) })
+  expect(kindsOf(expected, { ...stored, claims: new Map() })).toEqual(['key-missing a'])
   expect(kindsWith({ b })).toEqual(['key-missing a'])
   expect(kindsWith({ a: b, b })).toEqual(['key-missing a'])
   expect(kindsWith({ a: { ...a, key: { ...a.key, name: 'other' } }, b })).toEqual(['key-differs a'])
@@ -127,9 +145,9 @@ test('if two writers made one revision at once, the store may have either state,
   const contents = [{ name: 'one' }, { name: 'two', expiresAt: '2027-01-01T00:00:00.000Z' }]
   const [one, two] = contents.map((each, at) => recordOf('a', at, each)) as [SourceRecord, SourceRecord]
   const third = recordOf('a', 2, { name: 'three' })
-  for (const fold of [foldOf(one, two), foldOf(two, one, two)]) {
-    for (const each of [one, two]) expect(kindsOf(fold, storeOf(foldOf(each)))).toEqual([])
-    expect(kindsOf(fold, storeOf(foldOf(third)))).toEqual(['key-differs a'])
+  for (const expected of [expectedOf(one, two), expectedOf(two, one, two)]) {
+    for (const each of [one, two]) expect(kindsOf(expected, storeOf(expectedOf(each)))).toEqual([])
+    expect(kindsOf(expected, storeOf(expectedOf(third)))).toEqual(['key-differs a'])
   }
 })
 
@@ -147,7 +165,7 @@ test('a key that differs only for a moment is not reported, because a change rea
   }
   const tools = { source, redis, report: { step: () => undefined }, signal: new AbortController().signal }
   const config = testConfig({ ELASTICSEARCH_URL: 'http://127.0.0.1:9', REDIS_URL: 'redis://127.0.0.1:9' })
-  const context = { ...tools, config, team, rest: async () => undefined } as unknown as VerifyContext
+  const context = { ...tools, config, team, pauseIfBusy: async () => undefined } as unknown as VerifyContext
   const differences = new DifferenceReport()
   await verifyAccountKeys(context, differences)
   expect([differences.report().lines, comparisons]).toEqual([[], 2])

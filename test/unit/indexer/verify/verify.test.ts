@@ -112,10 +112,10 @@ const source = {
             metadata: commitMetadata(committedFor ?? serving.tag, 0n, 0, unreadLog),
           },
         })),
-  readTopic: async ({ topic, ranges, onRecord }: ReadOptions) => {
+  readTopic: async ({ topic, spans, onRecord }: ReadOptions) => {
     for (const record of [...(topics.get(topic) ?? [])]) {
-      const range = ranges?.get(0)
-      if (range === undefined || (record.offset >= range.from && record.offset < range.to)) await onRecord(record)
+      const span = spans?.get(0)
+      if (span === undefined || (record.offset >= span.from && record.offset < span.to)) await onRecord(record)
     }
   },
 } as unknown as KafkaSource
@@ -132,7 +132,7 @@ async function verified(team?: string) {
       },
       progress: () => undefined,
     },
-    rest: async () => {
+    pauseIfBusy: async () => {
       const act = pending
       pending = undefined
       await act?.()
