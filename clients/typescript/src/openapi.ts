@@ -93,7 +93,7 @@ export interface paths {
         };
         /**
          * Count submissions
-         * @description How many of the submissions that the same filters list were submitted in each hour, day or month, or have each form, status, level, outcome, source, campaign or answer. The counts are exact and add up to `totalDocs`, but for answers that are lists, which count once for each element. More than 10000 items are 400.
+         * @description Counts the submissions that match the filters of `/records`: by hour, day or month, by form, status, level, outcome, source, campaign or answer, or by a time and a value. The counts are exact. They add up to `totalDocs`, except of answers: an answer that is a list counts once for each element. More than 10000 items are refused (400).
          */
         get: operations["countRecords"];
         put?: never;
@@ -528,17 +528,17 @@ export interface components {
         SubmissionCounts: {
             /**
              * Format: int64
-             * @description How many match; exact, and the sum of all counts unless answers are counted, of which a list has several.
+             * @description How many submissions match; exact. The sum of all counts, except of answers: an answer that is a list counts once for each element.
              * @example 3
              */
             totalDocs: number;
             /**
-             * @description What is counted: submissions of each hour, day or month of `submittedAt`, of each form, of each status, level, outcome, source or campaign, of each answer to the field `code`, or two at once, a time and another.
+             * @description What to count submissions by: the hour, day or month of `submittedAt`; a value, which is the form, status, level, outcome, source, campaign or answer to the field `code`; or a time and a value, as in `day,level`.
              * @enum {string}
              */
             by: "hour" | "day" | "month" | "form" | "status" | "level" | "outcome" | "utmSource" | "utmCampaign" | "answer" | "hour,form" | "hour,status" | "hour,level" | "hour,outcome" | "hour,utmSource" | "hour,utmCampaign" | "hour,answer" | "day,form" | "day,status" | "day,level" | "day,outcome" | "day,utmSource" | "day,utmCampaign" | "day,answer" | "month,form" | "month,status" | "month,level" | "month,outcome" | "month,utmSource" | "month,utmCampaign" | "month,answer";
             /**
-             * @description Time: oldest first, without a gap from the first to the last that has any. Values: those that have any, the most frequent first, then by key. Both: times that have any, each with its values.
+             * @description By time: from the first hour, day or month with submissions to the last, oldest first, also those between without submissions. By value: each value that submissions have, the most frequent first, then by key. By both: for each time with submissions, oldest first, its values.
              * @example [
              *       {
              *         "key": "2026-03-29T01:00:00.000+01:00",
@@ -551,11 +551,11 @@ export interface components {
              *     ]
              */
             items: {
-                /** @description The value, or when the hour, day or month begins: the clock of the time zone with its offset, as in `2026-03-29T03:00:00.000+02:00`; with a time and a value, a list of both. A value is text, or null for submissions without any. */
+                /** @description The value, or the start of the hour, day or month: local time of the time zone with its offset, as in `2026-03-29T03:00:00.000+02:00`. By a time and a value: a list of both. A value is text, or null for submissions without a value. */
                 key: unknown;
                 /** Format: int64 */
                 count: number;
-                /** @description Of the submissions that have a `result.score`. Only with `scores=true`. */
+                /** @description Number, minimum, maximum and mean of `result.score`, of the submissions that have one. Only with `scores=true`. */
                 scores?: {
                     /** Format: int64 */
                     count: number;
@@ -1405,13 +1405,13 @@ export interface operations {
     countRecords: {
         parameters: {
             query: {
-                /** @description What is counted: submissions of each hour, day or month of `submittedAt`, of each form, of each status, level, outcome, source or campaign, of each answer to the field `code`, or two at once, a time and another. */
+                /** @description What to count submissions by: the hour, day or month of `submittedAt`; a value, which is the form, status, level, outcome, source, campaign or answer to the field `code`; or a time and a value, as in `day,level`. */
                 by: "hour" | "day" | "month" | "form" | "status" | "level" | "outcome" | "utmSource" | "utmCampaign" | "answer" | "hour,form" | "hour,status" | "hour,level" | "hour,outcome" | "hour,utmSource" | "hour,utmCampaign" | "hour,answer" | "day,form" | "day,status" | "day,level" | "day,outcome" | "day,utmSource" | "day,utmCampaign" | "day,answer" | "month,form" | "month,status" | "month,level" | "month,outcome" | "month,utmSource" | "month,utmCampaign" | "month,answer";
-                /** @description The code of the field whose answers are counted. Only with these, and then required. */
+                /** @description The code of the field whose answers are counted. Required with `answer` in `by`, otherwise refused. */
                 code?: string;
                 /** @description `true` adds number, minimum, maximum and mean of `result.score` to each item. */
                 scores?: boolean;
-                /** @description The IANA time zone whose hours, days or months are counted, UTC unless it is given. Only with these. */
+                /** @description IANA time zone of the hours, days or months; UTC by default. Another zone needs hour, day or month in `by`. */
                 timeZone?: string;
                 /** @description Only submissions of this form. */
                 formId?: string;

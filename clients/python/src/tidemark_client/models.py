@@ -234,22 +234,22 @@ class SubmissionCountsItemScores(TypedDict, total=False):
 
 class SubmissionCountsItem(TypedDict, total=False):
     key: Required[Any]
-    """The value, or when the hour, day or month begins: the clock of the time zone with its offset, as in `2026-03-29T03:00:00.000+02:00`; with a time and a value, a list of both. A value is text, or null for submissions without any."""
+    """The value, or the start of the hour, day or month: local time of the time zone with its offset, as in `2026-03-29T03:00:00.000+02:00`. By a time and a value: a list of both. A value is text, or null for submissions without a value."""
 
     count: Required[int]
     scores: SubmissionCountsItemScores
-    """Of the submissions that have a `result.score`. Only with `scores=true`."""
+    """Number, minimum, maximum and mean of `result.score`, of the submissions that have one. Only with `scores=true`."""
 
 
 class SubmissionCounts(TypedDict, total=False):
     totalDocs: Required[int]
-    """How many match; exact, and the sum of all counts unless answers are counted, of which a list has several."""
+    """How many submissions match; exact. The sum of all counts, except of answers: an answer that is a list counts once for each element."""
 
     by: Required[Literal["hour", "day", "month", "form", "status", "level", "outcome", "utmSource", "utmCampaign", "answer", "hour,form", "hour,status", "hour,level", "hour,outcome", "hour,utmSource", "hour,utmCampaign", "hour,answer", "day,form", "day,status", "day,level", "day,outcome", "day,utmSource", "day,utmCampaign", "day,answer", "month,form", "month,status", "month,level", "month,outcome", "month,utmSource", "month,utmCampaign", "month,answer"]]
-    """What is counted: submissions of each hour, day or month of `submittedAt`, of each form, of each status, level, outcome, source or campaign, of each answer to the field `code`, or two at once, a time and another."""
+    """What to count submissions by: the hour, day or month of `submittedAt`; a value, which is the form, status, level, outcome, source, campaign or answer to the field `code`; or a time and a value, as in `day,level`."""
 
     items: Required[list[SubmissionCountsItem]]
-    """Time: oldest first, without a gap from the first to the last that has any. Values: those that have any, the most frequent first, then by key. Both: times that have any, each with its values."""
+    """By time: from the first hour, day or month with submissions to the last, oldest first, also those between without submissions. By value: each value that submissions have, the most frequent first, then by key. By both: for each time with submissions, oldest first, its values."""
 
 
 class FormChange(TypedDict, total=False):
