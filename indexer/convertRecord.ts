@@ -198,7 +198,7 @@ export const asCarriedOver = (source: Buffer): Buffer =>
  * Recomputes the search members of a submission's list document that an earlier release, or another `INDEX_ANSWERS` (`hasAnswers`), has written. Returns any
  * other document unchanged.
  */
-export function withCurrentSearchMembers(document: DocumentWrite, hasAnswers: boolean): DocumentWrite {
+export function renewSearchMembers(document: DocumentWrite, hasAnswers: boolean): DocumentWrite {
   if (document.kind !== 'submissions') return document
   const members = new Map(rawMembers(document.source.toString()))
   const summary = members.get('summary')

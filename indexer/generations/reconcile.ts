@@ -14,13 +14,7 @@ import { bulkBounds, bulkQueries, encodeBulk, sendBulk } from '../bulk/bulkApi.t
 import { expectOwnIndices } from '../bulk/bulkFailure.ts'
 import { BulkWriter } from '../bulk/bulkWriter.ts'
 import type { Outcome } from '../bulk/job.ts'
-import {
-  asCarriedOver,
-  carriedOver,
-  type Documents,
-  type DocumentWrite,
-  withCurrentSearchMembers,
-} from '../convertRecord.ts'
+import { asCarriedOver, carriedOver, type Documents, type DocumentWrite, renewSearchMembers } from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 import type { Generation } from './generation.ts'
@@ -230,7 +224,7 @@ export class Reconciliation {
       const copies = documents.map((document) =>
         isOfAnotherLog ? { ...document, source: asCarriedOver(document.source) } : document,
       )
-      await this.#write(copies.map((copy) => withCurrentSearchMembers(copy, this.#tools.config.INDEX_ANSWERS)))
+      await this.#write(copies.map((copy) => renewSearchMembers(copy, this.#tools.config.INDEX_ANSWERS)))
       copied += documents.length
     }
     return copied

@@ -2,9 +2,9 @@ import {
   asCarriedOver,
   type DocumentWrite,
   formWrites,
+  renewSearchMembers,
   submissionWrites,
   tombstones,
-  withCurrentSearchMembers,
   withNamesOnce,
 } from '../../../indexer/convertRecord.ts'
 import { summaryDelimiter } from '../../../src/core/elasticsearch/documentFormat.ts'
@@ -72,8 +72,8 @@ test('a list document of an earlier release, or without answers, gets the presen
     const earlier = bare.source.toString().replace(`,"scoreParts":${JSON.stringify(scoreParts)}`, '')
     const others = [list, bare, { ...list, source: Buffer.from(earlier) }]
     expect(others.map((each) => 'answers' in sourceOf(each))).toEqual([true, false, false])
-    expect(others.map((each) => withCurrentSearchMembers(each, true))).toEqual([list, list, list])
-    expect(others.map((each) => withCurrentSearchMembers(each, false))).toEqual([bare, bare, bare])
+    expect(others.map((each) => renewSearchMembers(each, true))).toEqual([list, list, list])
+    expect(others.map((each) => renewSearchMembers(each, false))).toEqual([bare, bare, bare])
   }
 })
 
