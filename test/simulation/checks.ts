@@ -8,6 +8,7 @@ import {
 } from '../../src/core/elasticsearch/indices.ts'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { gone } from '../model/journal.ts'
+import { CursorKeys } from './cursorCheck.ts'
 import type { Index } from './engines/elasticsearch/catalog.ts'
 import type { SimulatedEngines } from './engines/engines.ts'
 import type { DocumentTopic } from './history.ts'
@@ -33,6 +34,7 @@ export class Checks {
   readonly #clocks: Clocks
   #publishedMs = 0
   readonly #positions: PositionChecks
+  readonly cursorKeys: CursorKeys
 
   constructor(system: System, journal: SimulatedJournal, clocks: Clocks) {
     this.#system = system
@@ -40,12 +42,14 @@ export class Checks {
     this.#journal = journal
     this.#clocks = clocks
     this.#positions = new PositionChecks(system, journal, clocks.clocksAgree)
+    this.cursorKeys = new CursorKeys(system)
   }
 
   /** Call after each request that an engine has carried out. */
   afterCall(engine: string, what: string): void {
     if (engine === 'kafka' && what.includes('OffsetCommit')) this.#expectCommittedIsVisible()
     if (engine !== 'redis' || !what.includes('eval')) return
+    this.cursorKeys.collect()
     this.#expectWatermarkIsTrue()
     this.#positions.expectTrue()
   }

@@ -1,5 +1,5 @@
 import { keyIdOf, openCursor, parseCursor } from '../../src/api/changeCursor.ts'
-import type { TeamId } from '../../src/core/model/ids.ts'
+import { entityTypes, type TeamId } from '../../src/core/model/ids.ts'
 import type { CursorKey } from '../../src/core/redis/visiblePositions.ts'
 import { gone } from '../model/journal.ts'
 import type { DocumentTopic } from './history.ts'
@@ -7,18 +7,41 @@ import { type Appended, revisionIn, type SimulatedJournal } from './journal.ts'
 import type { System } from './system.ts'
 import { Violation } from './world/world.ts'
 
+/** Collects the keys that seal cursors from Redis, because a client may still have a cursor when Redis has lost its key. */
+export class CursorKeys {
+  readonly #system: System
+  readonly #keys = new Map<string, CursorKey>()
+
+  constructor(system: System) {
+    this.#system = system
+  }
+
+  /** Call after each script of Redis: only scripts write these keys. */
+  collect(): void {
+    const { simulatedRedis } = this.#system.engines
+    for (const topic of entityTypes)
+      for (const name of simulatedRedis.namesWith(`${this.#system.config.INDEX_PREFIX}:visible-positions:${topic}:`)) {
+        const key = simulatedRedis.hash(name)['cursorKey'] as CursorKey | undefined
+        if (key !== undefined) this.#keys.set(keyIdOf(key), key)
+      }
+  }
+
+  get(keyId: string): CursorKey | undefined {
+    return this.#keys.get(keyId)
+  }
+}
+
 type Item = { readonly id: string; readonly title?: string; readonly serialNumber?: number }
 
 /** Compares the copy of a follower with the log, up to the positions in its cursor. */
 export class CursorCheck {
-  readonly #system: System
+  readonly #keys: CursorKeys
   readonly #journal: SimulatedJournal
   readonly #team: string
   readonly #topic: DocumentTopic
-  readonly #keys = new Map<string, CursorKey>()
 
-  constructor(system: System, journal: SimulatedJournal, team: string, topic: DocumentTopic) {
-    this.#system = system
+  constructor(keys: CursorKeys, journal: SimulatedJournal, team: string, topic: DocumentTopic) {
+    this.#keys = keys
     this.#journal = journal
     this.#team = team
     this.#topic = topic
@@ -39,24 +62,20 @@ export class CursorCheck {
     }
   }
 
+  /** Whether the cursor's positions are above every record of the team and topic that counts. */
+  isAtEnd(text: string): boolean {
+    const since = this.#sinceOf(text)
+    return [...this.#newest().values()].every(({ partition, offset }) => offset < BigInt(since[partition] ?? 0))
+  }
+
   #sinceOf(text: string): readonly number[] {
     const sealed = parseCursor(text, this.#topic)
     if (sealed.kind !== 'sealed') throw new Error(`the cursor is ${sealed.kind}`)
-    const key = this.#keyOf(sealed.keyId)
+    const key = this.#keys.get(sealed.keyId)
     const scope = { type: this.#topic, teamId: this.#team as TeamId, view: 'summary', fields: undefined } as const
     const cursor = key && openCursor(sealed, key, scope)
     if (cursor === undefined) throw new Error('the cursor cannot be opened')
     return cursor.since
-  }
-
-  #keyOf(keyId: string): CursorKey | undefined {
-    const { simulatedRedis } = this.#system.engines
-    const prefix = `${this.#system.config.INDEX_PREFIX}:visible-positions:${this.#topic}:`
-    for (const name of simulatedRedis.namesWith(prefix)) {
-      const key = simulatedRedis.hash(name)['cursorKey'] as CursorKey | undefined
-      if (key !== undefined) this.#keys.set(keyIdOf(key), key)
-    }
-    return this.#keys.get(keyId)
   }
 
   /** For each entity of the team, the first record with its highest revision. */

@@ -128,7 +128,7 @@ class Run {
     const keepsPublished = !this.#history.events.some(mayLosePublished)
     const deps = {
       ...{ system, journal: this.#journal, keyOf, clocksAgree: this.#clocksAgree },
-      ...{ keepsPublished, holdsAnswers },
+      ...{ cursorKeys: this.#checks.cursorKeys, keepsPublished, holdsAnswers },
       isHealed: () => this.#isHealed,
     }
     const pollers = Object.entries(pollersOf).flatMap(([team, count]) =>
@@ -152,6 +152,8 @@ class Run {
         .running('rebuild')
         .flatMap((rebuild) => (rebuild.hasSwitched && !waitsForRemoval ? [] : rebuild.process.name)),
       ...[...pollers, ...followers].filter(isBehind).map(({ name }) => name),
+      // With clocks that disagree, a watermark may be above a record that its follower has not read yet.
+      ...followers.filter(({ isAtEnd }) => !isAtEnd).map(({ name }) => `cursor of the ${name}`),
       ...followers.filter(({ answers }, at) => answers < (visible?.answers[at] ?? answers) + 2).map(({ name }) => name),
     ]
     const isOver = (): boolean => {

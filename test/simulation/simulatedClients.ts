@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { Follower } from '../model/follower.ts'
 import { gone } from '../model/journal.ts'
 import type { Random } from '../support/random.ts'
-import { CursorCheck } from './cursorCheck.ts'
+import { CursorCheck, type CursorKeys } from './cursorCheck.ts'
 import type { DocumentTopic } from './history.ts'
 import { revisionIn, type SimulatedJournal } from './journal.ts'
 import { type Published, positionOf } from './positionChecks.ts'
@@ -25,6 +25,7 @@ type Item = { readonly id: string; readonly title?: string; readonly serialNumbe
 type ReaderDeps = {
   readonly system: System
   readonly journal: SimulatedJournal
+  readonly cursorKeys: CursorKeys
   readonly keyOf: (team: string) => string
   /** Whether clocks agree, so that answers can be checked against their watermark. */
   readonly clocksAgree: boolean
@@ -65,8 +66,11 @@ export class SimulatedFollower {
   readonly name: string
   readonly #truth: () => ReadonlyMap<string, Item>
   readonly #follower: Follower
+  readonly #cursorCheck: CursorCheck
+  /** The cursor of the last answer without more rows; undefined before the first one. */
+  #cursor: string | undefined
 
-  constructor({ system, journal, keyOf, keepsPublished }: ReaderDeps, team: string, topic: DocumentTopic) {
+  constructor({ system, journal, cursorKeys, keyOf, keepsPublished }: ReaderDeps, team: string, topic: DocumentTopic) {
     this.name = `follower of ${team} ${topic}`
     this.#truth = () => journal.truthFor(topic, team) as Map<string, Item>
     // Few rows a page, so that most walks take several answers.
@@ -76,8 +80,11 @@ export class SimulatedFollower {
       if (invariant === 'the watermark never goes back' && !keepsPublished) return
       throw new Violation(invariant, `${this.name}: ${what}`)
     }
-    const expectWhole = new CursorCheck(system, journal, team, topic)
-    const onWhole = (cursor: string, items: ReadonlyMap<string, Item>): void => expectWhole.expectWhole(cursor, items)
+    this.#cursorCheck = new CursorCheck(cursorKeys, journal, team, topic)
+    const onWhole = (cursor: string, items: ReadonlyMap<string, Item>): void => {
+      this.#cursor = cursor
+      this.#cursorCheck.expectWhole(cursor, items)
+    }
     const options = { pollMs: followerPollMs, onProblem, onWhole }
     const process = new SimulatedProcess(system.world, this.name)
     this.#follower = process.run(() => new Follower(source, options))
@@ -86,6 +93,11 @@ export class SimulatedFollower {
 
   get watermarkMs(): number {
     return this.#follower.watermarkMs
+  }
+
+  /** Whether the cursor of the last whole copy is above every record of its list. */
+  get isAtEnd(): boolean {
+    return this.#cursor !== undefined && this.#cursorCheck.isAtEnd(this.#cursor)
   }
 
   get answers(): number {
