@@ -69,10 +69,11 @@ export async function benchAlternatives(stage: Stage, size: Size): Promise<Resul
   const followed = await runRounds('Following', followers, size.exports)
   return {
     title: 'Tidemark beside what one would write by hand',
-    about: `A team of ${size.teams.largeTeam.toLocaleString('en')} submissions among ${total.toLocaleString('en')}; a sink in the way of Kafka Connect's with Elasticsearch, and upserts with PostgreSQL, each behind a Koa handler without limits, checks or cache; Tidemark keeps no answers either. Pages hold their exact total. A client follows the team by polls every ${followPollMs} ms, of Tidemark's change feed or of what the others have since the newest row it knows, while ${size.follow.perSecond} submissions a second arrive, every second one of the team, and while what reads from Kafka is started anew.`,
+    about: `A team of ${size.teams.largeTeam.toLocaleString('en')} submissions among ${total.toLocaleString('en')}. Elasticsearch is filled by a sink like Kafka Connect's, PostgreSQL by upserts, each behind a Koa handler without limits, checks or cache; Tidemark caches no answers either. Pages have their exact total. A client follows the team by polls every ${followPollMs} ms, of Tidemark's change feed or of what the others have since the newest row it knows, while ${size.follow.perSecond} submissions a second arrive, every second one of the team, and while the consumer is started anew.`,
     sections: [...reads.sections, exportSection(all)],
     samples: new Map<string, readonly Figures[]>([...samples, ...exported]),
     counts: [countsOf(all, loads, followed)],
+    compared: ['Page of 20', 'Page 5,000', 'Export', 'Filled and followed'],
   }
 }
 

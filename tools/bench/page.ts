@@ -1,6 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import type { Counts, Results, Spread } from './report.ts'
 import { type Finding, type Goal, isTold, judge, type Samples, type Section, type Verdict } from './report.ts'
 
@@ -10,8 +10,8 @@ const gibibyte = 1024 ** 3
 export type Place = { readonly folder: string; readonly summary?: string; readonly versions: readonly string[] }
 
 /**
- * Prints the tables of a bench, and writes them to `folder` as `<day>-<name>.md`. Brief tables replace the block of this name in `summary`.
- * `versions` are those of the engines.
+ * Prints the tables of a bench, and writes them to `folder` as `<day>-<name>.md`. Brief forms of the `compared` tables, and a link to
+ * all figures, replace the block of this name in `summary`. `versions` are those of the engines.
  */
 export async function publish(name: string, results: Results, { folder, summary, versions }: Place): Promise<void> {
   const file = `${new Date().toISOString().slice(0, 10)}-${name}`
@@ -21,11 +21,11 @@ export async function publish(name: string, results: Results, { folder, summary,
   await mkdir(folder, { recursive: true })
   await writeFile(join(folder, `${file}.md`), `${page.map((part) => part.trimEnd()).join('\n\n')}\n`)
   if (summary !== undefined) {
-    const about = `${results.about} Measured on: ${machine}, ${file.slice(0, 10)}.`
-    const { sections, samples, counts = [] } = results
-    const block = [about, ...sections.map((section) => briefOf(section, samples)), ...counts.map(countsTable)].join(
-      '\n\n',
-    )
+    const about = `${results.about} [All figures](${relative(dirname(summary), join(folder, `${file}.md`))}).`
+    const { sections, samples, counts = [], compared } = results
+    const isCompared = ({ title }: { readonly title: string }): boolean => compared.some((part) => title.includes(part))
+    const brief = sections.filter(isCompared).map((section) => briefOf(section, samples))
+    const block = [about, ...brief, ...counts.filter(isCompared).map(countsTable)].join('\n\n')
     await writeFile(summary, replaceBlock(await readFile(summary, 'utf8'), name, block))
   }
   process.stdout.write(`\n${tables.join('\n')}\nWritten to ${join(folder, `${file}.md`)}\n`)
@@ -67,27 +67,17 @@ export function replaceBlock(text: string, name: string, block: string): string 
   return `${text.slice(0, from + begin.length)}\n\n${block.trimEnd()}\n\n${text.slice(to)}`
 }
 
-const briefHeader = ['', 'p50 ms, or a second', 'CPU µs', 'ratio (min–max)', 'target', '', 'ratio']
-
-/** A section in brief: figure, CPU time, ratio and verdict of each row, and a bar of ten characters for a ratio of 1. */
+/** A section in brief: the figure, ratio and verdict of each row. */
 function briefOf({ title, measure, rows }: Section, samples: Samples): string {
+  const isLatency = measure === 'latency'
   const body = rows.map((row) => {
     const finding = judge(row, measure, samples)
-    const { label, p50Ms, perSecond, serverCpuUs, ratio } = finding
-    const [figure, cells] = [measure === 'latency' ? p50Ms : perSecond, cellsOf(finding, measure)]
-    const bar = ratio === undefined ? '' : '█'.repeat(Math.min(maxBar, Math.round(10 * ratio.spread.median)))
-    return [
-      label,
-      number(figure?.median ?? Number.NaN),
-      serverCpuUs ? number(serverCpuUs.median) : '',
-      ...cells.slice(-3),
-      bar,
-    ]
+    const figure = isLatency ? finding.p50Ms : finding.perSecond
+    const [ratio = '', target, verdict] = cellsOf(finding, measure).slice(-3)
+    return [finding.label, number(figure?.median ?? Number.NaN), ratio, [target, verdict].filter(Boolean).join(', ')]
   })
-  return `**${title}**\n\n${alignedTable(briefHeader, body)}`
+  return `**${title}**\n\n${alignedTable(['', isLatency ? 'p50 ms' : 'a second', 'ratio (min–max)', 'target'], body)}`
 }
-
-const maxBar = 40
 
 /** A Markdown table with aligned columns. All but the first have figures. */
 function alignedTable(header: readonly string[], body: readonly (readonly string[])[]): string {

@@ -46,6 +46,8 @@ export type Results = {
   readonly sections: readonly Section[]
   readonly samples: Samples
   readonly counts?: readonly Counts[]
+  /** Parts of the titles of the tables that a user compares first: `docs/performance.md` shows these tables. */
+  readonly compared: readonly string[]
 }
 
 export type Finding = {
