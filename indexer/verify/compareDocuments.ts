@@ -19,8 +19,6 @@ type Content = {
 }
 
 export type ComparedDocument = Content & {
-  /** 1 if the document was made from a record in a partition of another share, which compares it; else 0. This share has older records of the same entity. */
-  readonly isInOtherShare: number
   readonly kind: DocumentKind
   readonly id: DocumentId
   readonly version: number
@@ -30,7 +28,6 @@ export const comparedOf = (kind: DocumentKind, { id, version, source }: StoredDo
   kind,
   id,
   version,
-  isInOtherShare: 0,
   ...contentOf(kind, Buffer.from(source)),
 })
 
@@ -189,8 +186,9 @@ export class DocumentComparison {
     this.#addRecord.run(record)
   }
 
-  setDocument(document: ComparedDocument): void {
-    this.#setDocument.run(document)
+  /** `isInOtherShare`: the document was made from a record in a partition of another share, which compares it; this share has older records of its entity. */
+  setDocument(document: ComparedDocument, isInOtherShare = false): void {
+    this.#setDocument.run({ ...document, isInOtherShare: Number(isInOtherShare) })
   }
 
   markDeadLetter(type: EntityType, id: string, partition: string, offset: string): void {

@@ -101,8 +101,7 @@ export async function readAgain(
   const { elasticsearch, signal } = context
   const others = await inOtherShares(context, indices[kindsOf[entityTypeOf(kind)][0]], ids)
   for await (const documents of readWhole(elasticsearch, indices[kind], ids, { signal }))
-    for (const document of documents)
-      comparison.setDocument({ ...comparedOf(kind, document), isInOtherShare: Number(others.has(document.id)) })
+    for (const document of documents) comparison.setDocument(comparedOf(kind, document), others.has(document.id))
 }
 
 async function* readIndex(

@@ -24,7 +24,6 @@ type Changes = { text?: string; changedAtMs?: number }
 const list = (version: number, { text = `v${version}`, changedAtMs = 1_000 }: Changes = {}): ComparedDocument => ({
   ...{ kind: 'submissions', id, version: version as Revision, digest: digest(`list ${text}`), changedAtMs },
   isTombstone: Number(version === deletion),
-  isInOtherShare: 0,
 })
 
 let comparison: DocumentComparison
