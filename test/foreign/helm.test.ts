@@ -192,6 +192,17 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
     expect(named('ConfigMap', 'beside')).toMatchObject({ data: { kept: 'true' } })
   })
 
+  test('the shares of a verification are an indexed Job: each pod compares the share with its completion index', () => {
+    const manifests = rendered.get(`${chart}/ci/full-values.yaml`) ?? []
+    const verify = manifests.find(({ kind, metadata }) => kind === 'CronJob' && metadata.name.endsWith('verify'))
+    expect(verify?.spec.jobTemplate?.spec).toMatchObject({
+      completionMode: 'Indexed',
+      completions: 4,
+      parallelism: 2,
+      template: { spec: { containers: [{ args: ['verify', '--json', '--share', '$(JOB_COMPLETION_INDEX)/4'] }] } },
+    })
+  })
+
   test('a release `tidemark` has the names that the documentation uses', async () => {
     const manifests = await helm('template', 'tidemark', chart, '--values', files)
     const made = parseAllDocuments(manifests).map((document) => document.toJS() as Manifest)

@@ -64,7 +64,9 @@ async function textOf(client: Client, request: TransportRequestParams, options: 
 }
 
 /** `size`: the most documents in a part. */
-type ScanQuery = Pick<estypes.SearchRequest, 'query' | 'preference' | '_source' | 'docvalue_fields'> & { size: number }
+type ScanQuery = Pick<estypes.SearchRequest, 'query' | 'slice' | 'preference' | '_source' | 'docvalue_fields'> & {
+  size: number
+}
 
 /** How long the point in time lives after each part. */
 const keepAlive = '2m'
