@@ -37,21 +37,27 @@ export async function readVisibleTimes(redis: RedisConnection): Promise<VisibleT
   }
 }
 
-/** The published positions of a generation: partition → the offset below which every record is searchable. Leaves out partitions without a position. */
-export async function readPublishedPositions(
-  { client, keys }: RedisConnection,
-  type: EntityType,
-  generation: GenerationTag,
-): Promise<ReadonlyMap<number, number>> {
-  const fields = Object.entries(await client.hgetall(keys.visiblePositions(type, generation)))
-  return new Map(fields.flatMap(([name, value]) => (/^\d+$/.test(name) ? [[Number(name), Number(value)]] : [])))
-}
-
 /**
  * A partition's visible position: every record below offset `position` is searchable, and everything that was appended before `timeMs` (epoch ms; 0 if
  * unknown) is below `position`.
  */
 export type VisiblePosition = { readonly position: number; readonly timeMs: number }
+
+/** The published positions of a generation, by partition. Leaves out partitions without a position. */
+export async function readPublishedPositions(
+  { client, keys }: RedisConnection,
+  type: EntityType,
+  generation: GenerationTag,
+): Promise<ReadonlyMap<number, VisiblePosition>> {
+  const fields = await client.hgetall(keys.visiblePositions(type, generation))
+  const partitions = Object.keys(fields).filter((name) => /^\d+$/.test(name))
+  return new Map(partitions.map((name) => [Number(name), positionIn(name, (field) => fields[field])]))
+}
+
+const positionIn = (partition: number | string, field: (name: string) => string | undefined): VisiblePosition => ({
+  position: Number(field(String(partition))),
+  timeMs: Number(field(`${partition}@`) ?? 0),
+})
 
 /** What one script reads for a page of a change feed, or for a new cursor. Version and positions are true of these indices. */
 export type VisibleList = {
@@ -98,9 +104,8 @@ function visibleIn(
   if (indices === undefined || cursorKey === undefined) return undefined
   const partitions: VisiblePosition[] = []
   for (let partition = 0; partition < count; partition++) {
-    const position = values.get(String(partition))
-    if (position === undefined) return undefined
-    partitions.push({ position: Number(position), timeMs: Number(values.get(`${partition}@`) ?? 0) })
+    if (!values.has(String(partition))) return undefined
+    partitions.push(positionIn(partition, (field) => values.get(field)))
   }
   return { version, indices, cursorKey: cursorKey as CursorKey, partitions }
 }

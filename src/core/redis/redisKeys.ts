@@ -17,6 +17,7 @@ import type { Digest, EntityType, TeamId, TeamList } from '../model/ids.ts'
  * | `visiblePositions` | hash, 7 d, for each entity type and generation | fields below | `publishVisiblePositions` (visiblePositions.ts), `switchServing` (switchServing.ts) |
  * | `readLogs` | hash, 1 y, for each generation | topic/partition → state of the log that the generation was read from | `keepReadLogs` (readLogs.ts) |
  * | `switchLock` | string, 10 s | the rebuild that is about to switch; meanwhile the serving generation publishes list versions only, no positions | `acquireSwitchLock` (serving.ts) |
+ * | `announcedRebuild` | string, JSON, 6 s | the rebuild that members may join (`rebuild --member`) | `announceRebuild` (announcedRebuild.ts) |
  * | `changeToken` | string | random text in the version of a list, replaced once a change of the list is searchable | `publishVisiblePositions`; the first token `freshnessLua` (listVersions.ts) |
  * | `session` | string, JSON, 15 min | the user of a session of the settings area, under the SHA-256 of the session id | `Sessions` (src/settings/sessions.ts) |
  * | `usedSignIn` | string, 10 min | a sign-in token that was used, under the SHA-256 of its `jti` | `usedTokens` (src/settings/signIn.ts) |
@@ -47,6 +48,7 @@ export interface RedisKeys {
   readonly readLogs: (generation: GenerationTag) => string
   readonly serving: string
   readonly switchLock: string
+  readonly announcedRebuild: string
   readonly limitPrefix: string
 }
 
@@ -66,5 +68,6 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   readLogs: (generation) => `${prefix}:read-logs:${generation}`,
   serving: `${prefix}:serving`,
   switchLock: `${prefix}:switch-lock`,
+  announcedRebuild: `${prefix}:announced-rebuild`,
   limitPrefix: `${prefix}:limit`,
 })
