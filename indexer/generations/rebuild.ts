@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Command } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 import type { EntityType } from '../../src/core/model/ids.ts'
 import { readServing } from '../../src/core/redis/serving.ts'
 import { forgetVisiblePositions } from '../../src/core/redis/visiblePositions.ts'
@@ -27,12 +27,22 @@ const readersDeadlineMs = 600_000
 const pollMs = 1_000
 
 export const command = new Command()
-  .option('--member', 'helps the rebuild that is announced to read the topics, until it has switched')
-  .action(async ({ member }: { member?: true }) => {
-    await runEngineCommand('rebuild', member ? fillAsMember : rebuild)
+  .option(
+    '--member <number>',
+    'of several processes that rebuild together: 0 leads, any other helps to read the topics',
+    readMember,
+    0,
+  )
+  .action(async ({ member }: { member: number }) => {
+    await runEngineCommand('rebuild', member === 0 ? rebuild : fillAsMember)
     // Otherwise a pipeline that did not stop in time would keep the process alive.
     process.exit()
   })
+
+function readMember(text: string): number {
+  if (!/^\d{1,3}$/.test(text)) throw new InvalidArgumentError('must be a whole number from 0 to 999')
+  return Number(text)
+}
 
 /**
  * Builds a new generation of indices from Kafka beside the serving one, copies to it the documents that only the old one still has, and switches readers to

@@ -38,12 +38,12 @@ test('members read partitions for a rebuild; one is killed and another one joins
   const api = await pipeline.startApi()
   await pipeline.untilApplied(api, 'acme')
 
-  const early = await startRebuild('--member')
+  const early = await startRebuild('--member', '1')
   const rebuild = await startRebuild()
-  const late = await startRebuild('--member')
+  const late = await startRebuild('--member', '1')
   await untilShared(3)
   await early.end('SIGKILL')
-  const next = await startRebuild('--member')
+  const next = await startRebuild('--member', '1')
   await eventually(() => next.log().includes('generation 2 is filled'))
 
   expect(await untilServes(rebuild)).toBe(2)
@@ -63,7 +63,7 @@ test('a rebuild that was killed goes on when it is started again, with the membe
   const api = await pipeline.startApi()
   await pipeline.untilApplied(api, 'acme')
 
-  const member = await startRebuild('--member')
+  const member = await startRebuild('--member', '1')
   const killed = await startRebuild()
   await untilShared(2)
   await killed.end('SIGKILL')

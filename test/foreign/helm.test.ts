@@ -203,6 +203,17 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
     })
   })
 
+  test('the members of a rebuild are an indexed Job: the pod with completion index 0 leads', () => {
+    const manifests = rendered.get(`${chart}/ci/full-values.yaml`) ?? []
+    const rebuild = manifests.find(({ kind, metadata }) => kind === 'CronJob' && metadata.name.endsWith('rebuild'))
+    expect(rebuild?.spec.jobTemplate?.spec).toMatchObject({
+      completionMode: 'Indexed',
+      completions: 3,
+      parallelism: 3,
+      template: { spec: { containers: [{ args: ['rebuild', '--member', '$(JOB_COMPLETION_INDEX)'] }] } },
+    })
+  })
+
   test('a release `tidemark` has the names that the documentation uses', async () => {
     const manifests = await helm('template', 'tidemark', chart, '--values', files)
     const made = parseAllDocuments(manifests).map((document) => document.toJS() as Manifest)
