@@ -2,13 +2,10 @@ import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import type { CountRequests } from './keyLookups.ts'
 import type { RedisConnection } from './redis.ts'
 
-/** The length of a key's rate-limit window. A window begins with the first request after the end of the last one. */
+/** The length of a key's rate-limit window, which begins with the first request after the end of the last window. */
 export const windowSeconds = 60
 
-/**
- * Counts requests in Redis, so that all API processes share the window of a key. `limit`: accepted requests in a window; requests above it are counted,
- * too.
- */
+/** Counts requests in Redis, so that all API processes share the window of a key. Requests above `limit` are counted, too. */
 export function countRequests({ client, keys }: RedisConnection, limit: number): CountRequests {
   const limiter = new RateLimiterRedis({
     storeClient: client,

@@ -12,7 +12,6 @@ import { type RedisConnection, script } from './redis.ts'
 import { readServing } from './serving.ts'
 import type { CursorKey } from './visiblePositions.ts'
 
-/** The times of the visible positions of the serving generation. */
 export type VisibleTimes = {
   /** The watermark of answers: the lowest time (epoch ms) of all partitions; undefined while there is no watermark. */
   readonly watermarkMs: number | undefined
@@ -20,7 +19,6 @@ export type VisibleTimes = {
   timeMs(type: EntityType, partition: number): number | undefined
 }
 
-/** Reads the times of the serving generation. */
 export async function readVisibleTimes(redis: RedisConnection): Promise<VisibleTimes> {
   const { client, keys } = redis
   const serving = await readServing(redis)
@@ -37,7 +35,7 @@ export async function readVisibleTimes(redis: RedisConnection): Promise<VisibleT
   }
 }
 
-/** The published positions of a generation: partition → the offset below which every record is searchable. Leaves out partitions without a position. */
+/** Partition → the offset below which every record is searchable. Leaves out partitions without a published position. */
 export async function readPublishedPositions(
   { client, keys }: RedisConnection,
   type: EntityType,
@@ -47,19 +45,16 @@ export async function readPublishedPositions(
   return new Map(fields.flatMap(([name, value]) => (/^\d+$/.test(name) ? [[Number(name), Number(value)]] : [])))
 }
 
-/**
- * A partition's visible position: every record below offset `position` is searchable, and everything that was appended before `timeMs` (epoch ms; 0 if
- * unknown) is below `position`.
- */
+/** Every record below offset `position` is searchable. Everything that was appended before `timeMs` (epoch ms; 0 if unknown) is below `position`. */
 export type VisiblePosition = { readonly position: number; readonly timeMs: number }
 
 /** What one script reads for a page of a change feed, or for a new cursor. Version and positions are true of these indices. */
 export type VisibleList = {
   readonly version: ListVersion
-  /** The indices to search. Not the aliases, which may point to another generation. */
+  /** To be searched by name: the aliases may point to another generation. */
   readonly indices: ListIndices
   readonly cursorKey: CursorKey
-  /** Every partition of the topic; the index is its number. */
+  /** Every partition of the topic, by its number. */
   readonly partitions: readonly VisiblePosition[]
 }
 
@@ -70,8 +65,8 @@ if read[1] then positions = redis.call('HGETALL', ARGV[2] .. read[1]) end
 return {read, positions}`)
 
 /**
- * Reads the version of a list and the visible positions of its topic, in one step; call it before the search. `visible` is undefined while no
- * generation serves or a partition has no position (which does not mean position 0), and once deletions may be missing.
+ * Reads the version of a list and the visible positions of its topic, in one step; call it before the search. `visible` is undefined while no generation
+ * serves or a partition has no position (which does not mean position 0), and once deletions may be missing.
  */
 export async function readVisibleList(
   redis: RedisConnection,

@@ -1,7 +1,7 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
 import { type RedisConnection, script } from './redis.ts'
 
-/** Returns 0 and changes nothing if `ARGV[2]` is given and the present generation is neither `ARGV[1]` nor `ARGV[2]`. */
+/** Returns 0 and changes nothing if `ARGV[2]` is given and the serving generation is neither `ARGV[1]` nor `ARGV[2]`. */
 const setServingScript = script(`
 local serving = redis.call('GET', KEYS[1])
 if ARGV[2] and serving and serving ~= ARGV[1] and serving ~= ARGV[2] then return 0 end
@@ -9,8 +9,8 @@ redis.call('SET', KEYS[1], ARGV[1])
 return 1`)
 
 /**
- * Sets the generation whose positions and versions requests read. With `instead`, rejects if another generation serves than this one or `instead`; ''
- * means none.
+ * Makes requests read the indices, positions and versions of `generation`. With `instead` ('': none), rejects if another generation serves than
+ * `generation` or `instead`.
  */
 export async function setServing(
   redis: RedisConnection,
@@ -22,7 +22,7 @@ export async function setServing(
     throw new Error('another generation has been adopted meanwhile')
 }
 
-/** The generation whose positions and versions requests read; undefined if none is set, as after a flush of Redis. */
+/** Undefined if no generation serves, as after a flush of Redis. */
 export const readServing = async ({ client, keys }: RedisConnection): Promise<GenerationTag | undefined> =>
   ((await client.get(keys.serving)) as GenerationTag | null) ?? undefined
 
@@ -45,7 +45,7 @@ const setLockLifeScript = script(
 export const extendSwitchLock = async (redis: RedisConnection, holder: string, maxMs: number): Promise<boolean> =>
   (await setLockLifeScript(redis, [redis.keys.switchLock], [holder, maxMs])) === 1
 
-/** Whether a rebuild is about to switch: meanwhile the serving generation publishes list versions only, no positions. */
+/** Whether a rebuild is about to switch. Meanwhile the serving generation publishes list versions, but no positions. */
 export const isSwitchLocked = async ({ client, keys }: RedisConnection): Promise<boolean> =>
   (await client.exists(keys.switchLock)) === 1
 

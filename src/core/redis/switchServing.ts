@@ -12,7 +12,7 @@ import {
 /**
  * Makes requests read the next generation instead of the serving one, in one step:
  *
- * 1. Raises the positions and times of the next generation to the positions and times that the rebuild has reached.
+ * 1. Raises the positions and times of the next generation to those that the rebuild has reached.
  * 2. Compares its positions with the positions of the serving generation, which no indexer raises while the rebuild owns the lock. If a position of the
  *    next generation is lower, returns `behind`: followers may have read further already.
  * 3. Raises the times of the next generation to the times of the serving generation. Example: in the serving generation, everything that was appended
@@ -53,14 +53,13 @@ redis.call('SET', KEYS[1], ARGV[2])
 redis.call('DEL', KEYS[2])
 return {'switched'}`)
 
-/** A partition of which a generation shows everything below `to`; everything that was appended before `timeMs` is below `to`. */
+/** A generation shows everything below `to` of a partition. Everything that was appended before `timeMs` is below `to`. */
 export type ReachedPartition = Omit<PublishedPartition, 'from'>
 
-/** The switch that a rebuild requests. */
 export type AskedSwitch = {
-  /** The token with which the rebuild has acquired the lock of the switch. */
+  /** The token with which the rebuild has acquired the lock. */
   readonly holder: string
-  /** The generation that serves now, and with which the rebuild has compared the next one. */
+  /** The generation that serves now, with which the rebuild has compared the next generation. */
   readonly from: GenerationTag
   readonly to: { readonly tag: GenerationTag; readonly indices: Indices }
   readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>
@@ -74,8 +73,8 @@ export type AskedSwitch = {
 }
 
 /**
- * Unless the result is `switched`, nothing has changed for readers, and the lock stays. `behind`: the next generation has not reached the visible
- * position of this partition.
+ * Unless the result is `switched`, nothing has changed for readers, and the lock stays. `behind`: the next generation has not reached the visible position
+ * of this partition.
  */
 export type SwitchResult =
   | { readonly kind: 'switched' }
@@ -83,7 +82,6 @@ export type SwitchResult =
   | { readonly kind: 'another serves'; readonly serving: GenerationTag }
   | { readonly kind: 'behind'; readonly type: EntityType; readonly partition: number }
 
-/** Makes requests read the generation `to`, in one step, and releases the lock. Changes nothing for readers if the lock was lost, or `to` is behind. */
 export async function switchServing(
   redis: RedisConnection,
   { holder, from, to, cursorKeys, reached, replaced }: AskedSwitch,
