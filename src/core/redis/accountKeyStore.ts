@@ -39,7 +39,6 @@ export class AccountKeysIncomplete extends Error {
   }
 }
 
-/** A replay that takes longer does not count as complete. */
 const replayLifeMs = 3_600_000
 
 type ApplyReply = readonly [kind: Applied['kind'], newest?: string | null]
@@ -121,7 +120,6 @@ export class AccountKeyStore {
     return new Map(uses.map(([keyId, epochMs]) => [keyId as EntityId, toInstant(Number(epochMs))]))
   }
 
-  /** At most `max` contested digests, with at most `max` keys each. */
   async contested(max: number): Promise<ContestedDigest[]> {
     const { client, keys } = this.#redis
     const digests = ((await client.smembers(keys.contestedDigests)) as Digest[]).sort().slice(0, max)
@@ -182,7 +180,7 @@ export const holderOf = (teamId: TeamId, keyId: EntityId, { state, expiresAt }: 
   expiresAtMs: expiresAt == null ? null : Date.parse(expiresAt),
 })
 
-/** Parses a field of `teamKeys` or `deletedKeys` (`accountKeyScripts.ts`); undefined for a reserved slot, and for an empty text. */
+/** A field of `teamKeys` or `deletedKeys` (accountKeyScripts.ts); undefined for a reserved slot and an empty text. */
 export function readField(field: string): AccountKeyState | undefined {
   const value = field.slice(field.indexOf(' ') + 1)
   const state = value === '' ? undefined : (JSON.parse(value) as AccountKeyState)

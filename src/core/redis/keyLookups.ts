@@ -16,7 +16,6 @@ export type KeyHolder = { teamId: TeamId; keyId: EntityId; state: 'active' | 're
 export const isValid = ({ state, expiresAtMs }: KeyHolder, nowMs: number): boolean =>
   state === 'active' && (expiresAtMs === null || nowMs < expiresAtMs)
 
-/** A key's requests in its rate-limit window, and the milliseconds until the window ends. */
 export type RequestWindow = { readonly requests: number; readonly leftMs: number }
 
 /** Counts `requests` more requests of the key `<teamId>/<keyId>`. Resolves with its window after the last of these requests. */
@@ -24,8 +23,7 @@ export type CountRequests = (key: string, requests: number) => Promise<RequestWi
 
 /**
  * `found`: a key has this digest; it may be revoked or expired (`isValid`). `window.requests` is 0 unless this request was counted. `unknown`: no key has
- * this digest, or the digest is contested: several keys have it, or a key has it by records in two partitions. `incomplete`: Redis may lack account keys,
- * so the digest may belong to a missing key.
+ * this digest, or it is contested (accountKeyScripts.ts). `incomplete`: Redis may lack account keys, so the digest may belong to a missing key.
  */
 export type Lookup =
   | {
@@ -37,19 +35,16 @@ export type Lookup =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'incomplete' }
 
-/** Looks a key up by its digest. With `countedAtMs` (epoch ms), counts the request if the key is valid at that time. */
+/** With `countedAtMs` (epoch ms), counts the request if the key is valid at that time. */
 export type LookUp = (digest: Digest, countedAtMs?: number) => Promise<Lookup>
 
 const lastUseLifeSeconds = 90 * 86_400
 /** More digests would block Redis for too long: it answers no other client while it runs the script. */
 const maxKeysPerCall = 64
-/** The most digests whose keys are cached. The next request with an evicted digest needs a second round trip. */
+/** The next request with an evicted digest needs a second round trip. */
 const maxOpened = 10_000
 
-/**
- * For each digest, its key and the freshness of the lists of the key's team. A contested digest (`accountKeyScripts.ts`) has no key, even if all but one
- * of its keys are revoked.
- */
+/** For each digest, its key and the freshness of the lists of the key's team. A contested digest has no key, even if all but one of its keys are revoked. */
 const lookupScript = script(`${freshnessLua}
 local function lookUp(digest)
   local holders = redis.call('HVALS', digest)
@@ -70,14 +65,14 @@ type PendingLookup = {
   readonly requests: { resolve(lookup: Lookup): void; reject(error: unknown): void }[]
 }
 
-/** A count that was sent with a look-up, for the key that the digest had before. */
+/** Sent with a look-up, for the key that the digest had before. */
 type Counted = { readonly key: string; readonly window: Promise<RequestWindow> }
 
 const uncounted: RequestWindow = { requests: 0, leftMs: 0 }
 
 /**
  * Looks keys up for requests, and counts the requests by `count`. One call to Redis is under way at a time. Requests that arrive meanwhile share the next
- * call, so that they read what was written before they arrived. If the call under way fails, the requests that wait for the next call fail, too.
+ * call, so that they read what was written before they arrived. If the call under way fails, so do the requests that wait for the next call.
  */
 export function shareLookups(redis: RedisConnection, count: CountRequests = async () => uncounted): LookUp {
   const { countAhead, answer } = countingIn(redis, count)
@@ -129,7 +124,7 @@ export function shareLookups(redis: RedisConnection, count: CountRequests = asyn
 }
 
 interface Counting {
-  /** Counts requests for the key that their digest had last; undefined if no such key is cached, or the requests are not to be counted. */
+  /** Undefined if the key of the digest is not cached, or the requests are not counted. */
   readonly countAhead: (pending: PendingLookup) => Counted | undefined
   /**
    * Answers requests, each with its own number in the window. Example: 3 requests share a call, after which the window has 7, so they get 5, 6 and 7. The
@@ -139,13 +134,13 @@ interface Counting {
 }
 
 /**
- * Counts requests of a digest for its key. If the key that the digest had last is cached, they are counted in the round trip of the look-up. Otherwise
- * they are counted after it, and only if the key is valid, so that unknown digests create no counters.
+ * If the key that a digest had last is cached, requests are counted in the round trip of the look-up. Otherwise they are counted after it, and only if the
+ * key is valid, so that unknown digests create no counters.
  */
 function countingIn({ client, keys }: RedisConnection, count: CountRequests): Counting {
   const opened = new LRUCache<Digest, string>({ max: maxOpened })
 
-  /** Stores the last use of a key. No request waits for this or fails with it, because it is for display only. */
+  /** For display only, so no request waits for this or fails with it. */
   const noteUse = ({ teamId, keyId }: KeyHolder, atMs: number): void => {
     const name = keys.lastUse(teamId)
     Promise.all([client.hset(name, keyId, atMs), client.expire(name, lastUseLifeSeconds)]).catch(() => undefined)
@@ -200,7 +195,7 @@ function lookupIn(reply: LookupReply[1] | undefined): Lookup {
 
 /**
  * The holders of keys in the order of `digests`, in one round trip; null for an unknown or contested digest. Undefined unless the store is complete before
- * and after the read: while it reads, Redis may lose all keys, or a replay may end, and then a null would prove nothing.
+ * and after: Redis may lose all keys meanwhile, or a replay may end, and then a null would prove nothing.
  */
 export async function readHolders(
   { client, keys, runId }: RedisConnection,

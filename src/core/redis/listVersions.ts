@@ -14,8 +14,8 @@ export type Freshness = {
   /** Null for a list without `indices`. */
   readonly versions: Readonly<Record<EntityType, ListVersion | null>>
   /**
-   * The indices of the serving generation. Undefined while no generation serves, or a partition has no visible position. Then the API searches the read
-   * aliases, which may point to another generation, because a switch moves them last.
+   * Undefined while no generation serves, or a partition has no visible position. Then the API searches the read aliases, which may point to another
+   * generation, because a switch moves them last.
    */
   readonly indices: Readonly<Record<EntityType, ListIndices | undefined>>
 }
@@ -79,7 +79,7 @@ end
 for i = 4, #ARGV do table.insert(read, redis.call('GET', ARGV[i])) end
 return read`)
 
-/** The versions of `lists`, in their order, in one round trip; null for a list without a version. */
+/** In the order of `lists`; null for a list without a version. */
 export async function readVersionsOf(
   redis: RedisConnection,
   lists: readonly TeamList[],

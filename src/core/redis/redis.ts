@@ -18,30 +18,27 @@ export interface RedisConnection {
   readonly close: () => Promise<void>
 }
 
-/** Called after every command, with its name in lower case. */
 export type OnCommand = (name: string, durationMs: number, error: Error | undefined) => void
 
 export const connectTimeoutMs = 5_000
 export const commandTimeoutMs = 2_000
 const maxReconnectDelayMs = 2_000
 
-/** Backoff (ms) before the n-th attempt to reconnect. */
 export const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** attempt, maxReconnectDelayMs)
 
-/** How long a starting process waits for Redis to report its run. */
 const firstConnectionDeadlineMs = 10_000
 const connectionPollMs = 50
 const sentinelReconnectMs = 1_000
 const runIdRetryMs = 500
 /**
- * The run is read repeatedly, because it changes without a reconnect: a promoted master without a replica changes its replication id after an hour. A
- * process with the former id would treat the account keys as incomplete for ever.
+ * The run changes without a reconnect: a promoted master without a replica changes its replication id after an hour. A process with the former id would
+ * treat the account keys as incomplete for ever.
  */
 const runIdPollMs = 5_000
 
 /**
  * Connects to Redis, and reconnects for ever. While Redis is unreachable, a command fails at once; without a reply, it fails after two seconds. With
- * Sentinels, the client connects to the new master as soon as a Sentinel reports the failover, even if the old master still answers.
+ * Sentinels, the client connects to the new master once a Sentinel reports the failover, even if the old master still answers.
  */
 export function connectRedis(
   config: Pick<Config, 'INDEX_PREFIX'> & Partial<Config>,
@@ -55,7 +52,7 @@ export function connectRedis(
       name,
       sentinels: REDIS_SENTINELS ?? [],
       failoverDetector: true,
-      // With the default, the client would reconnect to restarted Sentinels only after up to a minute, and miss failovers until then.
+      // With the default, the client would reconnect to restarted Sentinels after up to a minute, and miss failovers until then.
       sentinelReconnectStrategy: () => sentinelReconnectMs,
       enableTLSForSentinelMode: url.startsWith('rediss:'),
     }),
@@ -65,10 +62,10 @@ export function connectRedis(
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     enableAutoPipelining: true,
-    // The Redis user of a process has no permission for CLIENT SETINFO, and the refusal would count as a failed command.
+    // Redis users have no permission for CLIENT SETINFO, and a refusal would count as a failed command.
     disableClientInfo: true,
     retryStrategy: (attempt) => {
-      // The client reads its options at each attempt, so it uses new credentials from the next connection on.
+      // The client reads its options at each attempt.
       if (config.files !== undefined) Object.assign(client.options, credentialsOf(latest(config)))
       return reconnectDelayMs(attempt)
     },
@@ -81,7 +78,7 @@ export function connectRedis(
   return connectionOver(client, config.INDEX_PREFIX, onError)
 }
 
-/** The options that may change while a process runs. Without certificates `tls` is left out: even an empty `tls` turns TLS on. */
+/** The options that may change while a process runs. Even an empty `tls` turns TLS on. */
 function credentialsOf(config: Partial<Config>): Pick<RedisOptions, 'tls' | 'username' | 'password'> {
   const { REDIS_CA_FILE: ca, REDIS_CERT_FILE: cert, REDIS_KEY_FILE: key } = config
   const { username = '', password = '' } = URL.parse(config.REDIS_URL ?? '') ?? {}
@@ -91,11 +88,10 @@ function credentialsOf(config: Partial<Config>): Pick<RedisOptions, 'tls' | 'use
   }
 }
 
-/** Whether Redis refuses SELECT: no such database, or no permission. */
+/** No such database, or no permission. */
 export const refusesDatabase = (error: Error): boolean =>
   error instanceof ReplyError && (error as { command?: { name?: string } }).command?.name === 'select'
 
-/** Wraps a client, connected or not. */
 export function connectionOver(client: Redis, prefix: string, onError: (error: Error) => void): RedisConnection {
   let runId: string | undefined
   /** The present connection. Replies on earlier connections are ignored. */
@@ -133,9 +129,9 @@ export function connectionOver(client: Redis, prefix: string, onError: (error: E
 }
 
 /**
- * The run of a server, from the reply of INFO: its `run_id`, and for a promoted master its replication id, too. Example: replica B is promoted without the
- * last writes of master A. A becomes a replica of B, drops these writes, and is promoted again. The `run_id` of A is as before, but its replication id is
- * new, so the loss is noticed.
+ * The `run_id` that INFO reports, and for a promoted master its replication id, too. Example: replica B is promoted without the last writes of master A. A
+ * becomes a replica of B, drops these writes, and is promoted again. The `run_id` of A is as before, but its replication id is new, so the loss is
+ * noticed.
  */
 export function runIn(info: string): string | undefined {
   const wasPromoted = /[^0]/.test(fieldIn(info, 'master_replid2') ?? '')
@@ -145,7 +141,7 @@ export function runIn(info: string): string | undefined {
 
 const fieldIn = (info: string, name: string): string | undefined => new RegExp(`^${name}:(\\w+)`, 'm').exec(info)?.[1]
 
-/** Wraps `sendCommand`, which the client calls for each command, also in pipelines and while disconnected. */
+/** The client calls `sendCommand` for each command, also in pipelines and while disconnected. */
 function watchCommands(client: Redis, onCommand: OnCommand): void {
   const send = client.sendCommand.bind(client)
   client.sendCommand = (command, stream) => {
@@ -156,7 +152,6 @@ function watchCommands(client: Redis, onCommand: OnCommand): void {
   }
 }
 
-/** Resolves once Redis has reported its run; rejects after ten seconds or when `signal` aborts. */
 export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, signal?: AbortSignal): Promise<void> {
   const givesUpAtMs = performance.now() + firstConnectionDeadlineMs
   while (runId() === undefined) {
@@ -181,7 +176,7 @@ export function script(lua: string) {
   }
 }
 
-/** A failed Redis command. `cause` is not set: the client's error contains arguments, such as digests of keys, which must not be logged. */
+/** `cause` is not set: the client's error contains the command's arguments, such as digests of keys, which must not be logged. */
 export class RedisUnavailable extends Error {
   override readonly name = 'RedisUnavailable'
 
@@ -192,7 +187,6 @@ export class RedisUnavailable extends Error {
 
 type ErrorClass = abstract new (...parameters: never[]) => Error
 
-/** Turns errors of Redis into `RedisUnavailable`, except errors of the classes `others`. */
 export async function fromRedis<T>(answer: Promise<T>, ...others: readonly ErrorClass[]): Promise<T> {
   try {
     return await answer
@@ -213,13 +207,12 @@ export async function readRedisMemory({ client }: RedisConnection): Promise<Redi
 
 const defaultPort = 6_379
 
-/** Tests whether Redis accepts the TLS certificate, the credentials and the database. */
 export const redisProbe = (config: Config): EngineProbe => ({
   engine: 'REDIS_URL',
   caSetting: 'REDIS_CA_FILE',
   certificateSetting: 'REDIS_CERT_FILE',
   tls: credentialsOf(config).tls ?? {},
-  // With Sentinels, the address of Redis is not configured: Sentinels report it to the client.
+  // With Sentinels, the address of Redis is not configured.
   addresses:
     config.REDIS_URL?.startsWith('rediss:') && config.REDIS_SENTINELS.length === 0
       ? [addressIn(config.REDIS_URL, defaultPort)]

@@ -26,13 +26,12 @@ export async function setServing(
 export const readServing = async ({ client, keys }: RedisConnection): Promise<GenerationTag | undefined> =>
   ((await client.get(keys.serving)) as GenerationTag | null) ?? undefined
 
-/** The clock of Redis (epoch ms). */
 export async function redisTimeMs({ client }: RedisConnection): Promise<number> {
   const [seconds, microseconds] = await client.time()
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)
 }
 
-/** Locks the switch of generations for `holder`, for `maxMs` at most; false if another rebuild has the lock. */
+/** False if another rebuild has the lock. */
 export const acquireSwitchLock = async (redis: RedisConnection, holder: string, maxMs: number): Promise<boolean> =>
   (await redis.client.set(redis.keys.switchLock, holder, 'PX', maxMs, 'NX')) === 'OK'
 
@@ -41,7 +40,7 @@ const setLockLifeScript = script(
   `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`,
 )
 
-/** Lets the lock expire in `maxMs` from now; false if the lock had expired. */
+/** False if the lock had expired. */
 export const extendSwitchLock = async (redis: RedisConnection, holder: string, maxMs: number): Promise<boolean> =>
   (await setLockLifeScript(redis, [redis.keys.switchLock], [holder, maxMs])) === 1
 
@@ -49,5 +48,5 @@ export const extendSwitchLock = async (redis: RedisConnection, holder: string, m
 export const isSwitchLocked = async ({ client, keys }: RedisConnection): Promise<boolean> =>
   (await client.exists(keys.switchLock)) === 1
 
-/** Releases the lock, so that the serving generation publishes positions again; false if the lock had expired. */
+/** False if the lock had expired. */
 export const releaseSwitchLock = (redis: RedisConnection, holder: string) => extendSwitchLock(redis, holder, 0)

@@ -57,9 +57,9 @@ return {'switched'}`)
 export type ReachedPartition = Omit<PublishedPartition, 'from'>
 
 export type AskedSwitch = {
-  /** The token with which the rebuild has acquired the lock. */
+  /** The owner of the lock. */
   readonly holder: string
-  /** The generation that serves now, with which the rebuild has compared the next generation. */
+  /** The generation that serves now, with which the rebuild has compared the next one. */
   readonly from: GenerationTag
   readonly to: { readonly tag: GenerationTag; readonly indices: Indices }
   readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>

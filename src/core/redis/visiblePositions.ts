@@ -32,7 +32,7 @@ export type PublishedRound = {
   readonly partitionCounts: Readonly<Record<EntityType, number>>
   /** Lists that changed in these partitions, at most `maxListsPerRound`. */
   readonly lists: readonly TeamList[]
-  /** Gives every list of the generation another version, because `lists` does not name every changed list. */
+  /** Gives every list of the generation another version, because `lists` is incomplete. */
   readonly changesEveryList: boolean
   readonly partitions: readonly PublishedPartition[]
   /** The generation may lack a deletion, so it gets no watermark, and its change feeds are not served. */
@@ -42,7 +42,7 @@ export type PublishedRound = {
 /** The most lists whose tokens one script replaces without blocking Redis for too long. If more lists changed, the round changes the versions of all lists. */
 export const maxListsPerRound = 5_000
 
-/** Published positions of a generation expire after this time without another round. */
+/** After this time without another round, the positions of a generation expire. */
 export const publishedLifeMs = 7 * 86_400_000
 
 /** Lua `raise(key, field, value)`: sets a field of a hash, unless its value is greater. Returns its former value, or -1. */
@@ -126,7 +126,7 @@ return {isComplete and 'complete' or 'incomplete', serving, watermarks[1], water
 export type RoundPublished = {
   /** `locked`: a rebuild is switching, so only list versions were published. `complete`: every partition of both topics has a position. */
   readonly outcome: 'locked' | 'incomplete' | 'complete'
-  /** Undefined if Redis names no serving generation. */
+  /** Undefined if no generation serves. */
   readonly serving: GenerationTag | undefined
   /** Everything that was appended to the round's generation before this time (epoch ms) is searchable; undefined while there is no such time. */
   readonly watermarkMs: number | undefined
@@ -165,7 +165,7 @@ export async function publishVisiblePositions(
   return { outcome, serving: serving === '' ? undefined : (serving as GenerationTag), watermarkMs }
 }
 
-/** Whether positions of both entity types were published, and no round has reported that the generation may lack deletions. */
+/** Whether both entity types have positions, and no round has reported that the generation may lack deletions. */
 export async function knowsDeletions({ client, keys }: RedisConnection, generation: GenerationTag): Promise<boolean> {
   const hashes = await Promise.all(
     entityTypes.map((type) => client.hmget(keys.visiblePositions(type, generation), 'partitions', 'withheld')),
@@ -173,7 +173,6 @@ export async function knowsDeletions({ client, keys }: RedisConnection, generati
   return hashes.every(([partitions, withheld]) => partitions !== null && withheld === null)
 }
 
-/** Deletes the visible positions of a removed generation, and the state of the logs from which the generation was read. */
 export async function forgetVisiblePositions(
   { client, keys }: RedisConnection,
   generation: GenerationTag,
