@@ -1,7 +1,7 @@
 import type { Problem } from '../model/schema.ts'
 import { type Environment, fileVariables } from './secretFiles.ts'
 
-/** Refuses unknown names that begin like our variables: otherwise a misspelt variable would silently have its default. */
+/** Otherwise a misspelt variable would silently have its default. */
 export const unknownNameProblems = (environment: Environment, variableNames: ReadonlySet<string>): Problem[] =>
   Object.keys(environment)
     .filter((name) => beginsLikeOurs(name) && !isKnown(name, variableNames))
@@ -15,8 +15,8 @@ export const beginsLikeOurs = (name: string): boolean =>
 const bare = (name: string): string => name.replaceAll('_', '')
 
 /**
- * Prefixes of our variables, except `PORT` and `HOST`, which other software uses, too. A prefix without a trailing underscore is compared
- * without underscores, so that `MAX_INFLIGHT_BYTES` begins like `MAX_IN_FLIGHT_BYTES`.
+ * Prefixes of our variables, except `PORT` and `HOST`, which other software uses, too. A prefix without a trailing underscore is compared without
+ * underscores: `MAX_INFLIGHT_BYTES` begins like `MAX_IN_FLIGHT_BYTES`.
  */
 const beginnings = [
   'ADMIN_',
@@ -42,8 +42,8 @@ const isKnown = (name: string, variableNames: ReadonlySet<string>): boolean =>
   variableNames.has(name) || fileVariables.has(name) || ofOthers.some((pattern) => pattern.test(name))
 
 /**
- * Names that other software sets: Kubernetes, for each service of the namespace (for a service `redis`: `REDIS_PORT=tcp://…`,
- * `REDIS_PORT_6379_TCP_ADDR`, `REDIS_SERVICE_HOST`), engines installed on the same machine, and `deploy/images.env`.
+ * Set by Kubernetes for each service of the namespace (for a service `redis`: `REDIS_PORT=tcp://…`, `REDIS_PORT_6379_TCP_ADDR`, `REDIS_SERVICE_HOST`), by
+ * engines on the same machine, and by `deploy/images.env`.
  */
 const ofOthers = [
   /_SERVICE_(HOST|PORT(_\w+)?)$/,

@@ -12,13 +12,13 @@ export type StoredDocument = {
   readonly source: string
   /** JSON text of the `docvalue_fields` that a scan requested; empty without such fields. */
   readonly fields: string
-  /** The sequence number of the document's last change; NaN in a scan, which does not request it. */
+  /** The sequence number of the last change; NaN in a scan, which does not request it. */
   readonly seqNo: number
 }
 
 /**
- * Reads documents in real time, also if they are not searchable yet, in the order of `ids`; undefined for a missing document. `members`: the members of
- * the source to return; undefined for all. Rejects unless Elasticsearch answers for every document.
+ * Reads documents in real time, also if they are not searchable yet, in the order of `ids`; undefined for a missing document. `members`: of the source;
+ * undefined for all. Rejects unless Elasticsearch answers for every document.
  */
 export async function multiGet(
   client: Client,
@@ -41,10 +41,10 @@ export async function multiGet(
   })
 }
 
-/** The most documents in one request of `readWhole`: a whole document may be a megabyte or more. */
+/** A whole document may be a megabyte or more. */
 const wholePerRequest = 20
 
-/** Reads whole documents in real time, in parts; leaves out missing documents. */
+/** In real time; leaves out missing documents. */
 export async function* readWhole(
   client: Client,
   index: PhysicalIndex,
@@ -57,7 +57,7 @@ export async function* readWhole(
   }
 }
 
-/** The text of an answer. Parsing it would reorder names and lose digits of the documents. */
+/** Parsing would reorder names and lose digits of the documents. */
 async function textOf(client: Client, request: TransportRequestParams, options: RequestOptions): Promise<string> {
   const bytes = await client.transport.request<Uint8Array>(request, { ...options, ...asBytes(client) })
   return Buffer.from(bytes).toString()
@@ -69,7 +69,7 @@ type ScanQuery = Pick<estypes.SearchRequest, 'query' | 'preference' | '_source' 
 /** How long the point in time lives after each part. */
 const keepAlive = '2m'
 const partBytes = 1024 * 1024
-/** The number of documents in the first part, before the size of their sources is known. */
+/** Before the size of the sources is known. */
 const firstSize = 10
 
 /**
@@ -102,7 +102,7 @@ export async function* scan(
       const answer = rawMembers(text)
       id = JSON.parse(answer.get('pit_id') ?? JSON.stringify(id)) as string
       const rawHits = rawMembers(answer.get('hits') ?? '').get('hits')
-      // An answer without the member `hits` must not be mistaken for the end of the scan.
+      // This must not be mistaken for the end of the scan.
       if (rawHits === undefined) throw new Error(`Elasticsearch answered a search of ${index} without hits`)
       const hits = rawElements(rawHits).map(rawMembers)
       if (hits.length > 0) yield hits.map(documentOf)

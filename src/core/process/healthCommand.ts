@@ -14,7 +14,6 @@ export const command = new Command().argument('<path>', '/livez or /readyz').act
     command.error('ADMIN_PORT must be that of the process: by default 9101 (api), 9102 (indexer) or 9103 (settings)', {
       exitCode: 78,
     })
-  // Without an admin port there is nothing to request.
   if (port === '0') return
   const host = process.env['ADMIN_HOST'] || '127.0.0.1'
   // Connecting to `0.0.0.0` or `::` reaches loopback.
@@ -24,15 +23,15 @@ export const command = new Command().argument('<path>', '/livez or /readyz').act
 })
 
 type Answer = 'yes' | 'no' | 'silence'
-/** The checks in an answer of `/readyz`, by name. */
+/** By name, from an answer of `/readyz`. */
 type CheckResults = Readonly<Record<string, { readonly ok: boolean; readonly problem?: string }>>
 
 const attempts = 3
 const attemptMs = 5_000
 
 /**
- * Requests `url` again after a timeout, because a container that was paused needs a moment to answer. Returns 'no' for a refused connection: the
- * process is starting or ending.
+ * Tries again after a timeout, because a container that was paused needs a moment to answer. A refused connection is 'no': the process is starting or
+ * ending.
  */
 async function ask(url: string): Promise<Answer> {
   for (let attempt = 0; attempt < attempts; attempt++)
@@ -51,8 +50,8 @@ async function ask(url: string): Promise<Answer> {
 }
 
 /**
- * Kills the children of the container's init; does nothing outside a container. Without an init the service is process 1, which nothing inside
- * the container can kill.
+ * Kills the children of the container's init; does nothing outside a container. Without an init the service is process 1, which nothing inside the
+ * container can kill.
  */
 async function killService(): Promise<void> {
   const isRunByDocker = process.ppid === 0

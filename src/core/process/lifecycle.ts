@@ -18,7 +18,7 @@ import { onStopSignals } from './stopSignals.ts'
 
 export type Started = {
   readonly checks: Checks
-  /** Admin pages besides `/livez`, `/readyz` and `/metrics`. */
+  /** Besides `/livez`, `/readyz` and `/metrics`. */
   pages?(health: Health): AdminPages
 }
 
@@ -37,7 +37,7 @@ export type ClientService = Service & {
 /** EX_CONFIG of sysexits.h. */
 const configExitCode = 78
 
-/** The default ports of a process. A process without `port` has an admin port only. */
+/** A process without `port` has an admin port only. */
 type DefaultPorts = { readonly port?: number; readonly adminPort: number }
 
 type ServiceOptions = DefaultPorts & {
@@ -49,8 +49,8 @@ type ServiceOptions = DefaultPorts & {
 export const serviceCommand = (options: ServiceOptions): Command => new Command().action(() => runService(options))
 
 /**
- * Runs a process until SIGTERM or SIGINT, then drains for `DRAIN_MS`, releases its resources and exits with 0. Exits with 78 for
- * configuration problems, with 1 for other failures. Logs JSON to stderr; serves the admin port.
+ * Runs a process until SIGTERM or SIGINT, then drains for `DRAIN_MS`, releases its resources and exits with 0. Exits with 78 for configuration problems,
+ * with 1 for other failures. Logs JSON to stderr; serves the admin port.
  */
 async function runService(options: ServiceOptions): Promise<void> {
   let stop = (): void => process.exit(0)
@@ -83,7 +83,6 @@ async function runService(options: ServiceOptions): Promise<void> {
   }
 }
 
-/** Opens the admin port, then starts the process. */
 async function start(options: ServiceOptions, checked: CheckedConfig, lifetime: Lifetime, log: Logger): Promise<void> {
   const { config, unreachable } = checked
   const { release, signal, fail, end } = lifetime
@@ -136,12 +135,12 @@ const pagesOf = (health: Health, metrics: Registry): AdminPages =>
     ],
   ])
 
-/** A valid configuration that no engine has rejected so far; `unreachable`: the engines that have not answered the probe. */
+/** No engine has rejected the configuration so far; `unreachable`: the engines that have not answered the probe. */
 type CheckedConfig = { readonly config: Config; readonly unreachable: readonly EngineProbe[] }
 
 /**
- * Reads and validates the configuration of this process, and tries it on the engines. When a setting is invalid or an engine rejects
- * it, writes every problem to stderr and exits with 78. An unreachable engine is no problem.
+ * Reads and validates the configuration of this process, and tries it on the engines. When a setting is invalid or an engine rejects it, writes every
+ * problem to stderr and exits with 78. An unreachable engine is no problem.
  */
 export const configOrExit = async (needs: readonly Need[]): Promise<Config> => (await checkedConfigOrExit(needs)).config
 
@@ -181,7 +180,7 @@ async function listeningProblems(config: Config, { port, adminPort }: DefaultPor
   return problems.filter((problem) => problem !== undefined)
 }
 
-/** Listens on an address for a moment, and disconnects clients meanwhile. Returns the problem if the address cannot be listened on. */
+/** Listens on the address for a moment; undefined if that works. */
 async function problemAt(address: ListenAddress, names: { port: string; host: string }): Promise<Problem | undefined> {
   const server = createServer((socket) => socket.destroy())
   try {

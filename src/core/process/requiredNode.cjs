@@ -1,6 +1,6 @@
 /**
- * Exits with 78 and a message if Node is too old: an old Node would only report an unknown file extension. `bin/tidemark` preloads this file. The file is
- * CommonJS, so that every Node can run it.
+ * Exits with 78 if Node is too old: it would only report an unknown file extension. `bin/tidemark` preloads this file, which is CommonJS, so that every
+ * Node can run it.
  */
 
 /** EX_CONFIG of sysexits.h. */
