@@ -83,7 +83,7 @@ export type Config = Settings & {
 /** The configuration with the present content of its files. Clients read it whenever they connect. */
 export const latest = <Given extends Partial<Config>>(config: Given): Given | Config => config.files?.latest() ?? config
 
-/** Without names such as `REDIS_URL_FILE` (`fileVariables`). */
+/** Without `REDIS_URL_FILE` and the like (`fileVariables`). */
 export const variableNames: ReadonlySet<string> = new Set(Object.keys(environmentSchema.shape))
 
 /** Returns every problem at once, each with the variable's name as its path. */
@@ -129,7 +129,7 @@ const clientCertificates = [
   ['KAFKA_SSL_CERT_FILE', 'KAFKA_SSL_KEY_FILE'],
   ['REDIS_CERT_FILE', 'REDIS_KEY_FILE'],
 ] as const
-/** Set together or not at all. */
+/** Variables that are set together or not at all. */
 const together: readonly (readonly string[])[] = [
   ['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_PASSWORD'],
   ['REDIS_SENTINELS', 'REDIS_SENTINEL_NAME'],

@@ -4,7 +4,7 @@ import { isIP, isIPv6 } from 'node:net'
 import { z } from 'zod'
 import { attempt, parsed } from '../model/schema.ts'
 
-/** Of a comma-separated list; drops blanks and empty items. */
+/** Items of a comma-separated list, without blanks and empty items. */
 export const itemsOf = (value: string | undefined): string[] =>
   (value ?? '')
     .split(',')
@@ -56,10 +56,7 @@ export const port = integer(0, maxPort)
 const list = <Item extends z.ZodType<unknown, string>>(item: Item) =>
   z.string().optional().transform(itemsOf).pipe(z.array(item))
 
-/**
- * Labels of 1 to 63 characters, joined by dots; none begins or ends with a hyphen. The last label must not be a number: URL parsers would take the name
- * for an IP address.
- */
+/** Labels of 1 to 63 characters, joined by dots. The last is not a number: URL parsers would take the name for an IP address. */
 const hostNamePattern = /^(?=.{1,253}$)(?:(?![-.])[\w-]{0,62}\w\.)*(?!\d+$)(?!-)[\w-]{0,62}\w$/
 const isHost = (value: string): boolean => isIP(value) !== 0 || hostNamePattern.test(value)
 export const host = checked(isHost, 'must be an IP address or a host name, without a port')
@@ -80,7 +77,6 @@ const broker = checked((item) => hostAndPort(item) !== undefined, addressRule)
 /** KafkaJS splits host and port at the first colon. */
 export const brokers = list(broker.regex(/^[^[]/, 'must not be IPv6 addresses'))
 
-/** For headers and the OpenAPI description. */
 export const baseUrl = checked(
   (value) => /^https?:\/\/[^?#\s@]*\/api\/v1$/.test(value) && URL.canParse(value),
   'must be an http:// or https:// URL that ends in /api/v1, without a user',

@@ -7,7 +7,7 @@ import type { Config, Engine } from './config.ts'
 
 export type Address = { readonly host: string; readonly port: number }
 
-/** In PEM. `ca` defaults to Node's own. */
+/** Certificates and key in PEM. `ca` defaults to Node's own. */
 export type Tls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key'>
 
 export type EngineProbe = {
@@ -16,7 +16,7 @@ export type EngineProbe = {
   /** Missing for an engine to which this process sends no certificate. */
   readonly certificateSetting?: keyof Config
   readonly tls: Tls
-  /** With TLS, so that their certificates are checked. */
+  /** TLS addresses, whose certificates are checked. */
   readonly addresses: readonly Address[]
   /** Resolves with the problem of the setting that the engine rejects; undefined if it accepts all. Rejects when the engine is unreachable. */
   tryCredentials(signal: AbortSignal): Promise<Problem | undefined>
@@ -55,7 +55,7 @@ export async function probe(
   }
 }
 
-/** Repeats `probe` until the engine is reachable. Rejects once `signal` aborts. */
+/** Rejects once `signal` aborts. */
 export async function probeLater(
   engine: EngineProbe,
   signal: AbortSignal,
@@ -67,10 +67,7 @@ export async function probeLater(
   }
 }
 
-/**
- * Returns the problem if this process does not trust the engine's certificate, or the engine rejects the certificate of this process within `judgementMs`
- * after the handshake; undefined otherwise, also if nothing answers.
- */
+/** Undefined if this process and the engine trust each other's certificate (the engine judges within `judgementMs`), or nothing answers. */
 async function certificateProblem(
   probe: EngineProbe,
   { host, port }: Address,

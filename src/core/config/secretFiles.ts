@@ -18,13 +18,13 @@ const secrets = [
   'REDIS_SENTINELS',
   'SIGN_IN_SECRET',
 ]
-/** `REDIS_URL_FILE` → `REDIS_URL`, whose value is in the file. */
+/** Variable that names a file → variable whose value is in it: `REDIS_URL_FILE` → `REDIS_URL`. */
 export const fileVariables: ReadonlyMap<string, string> = new Map(secrets.map((name) => [`${name}_FILE`, name]))
 
 type WithSecrets = {
   /** The environment with the content of its files, without line breaks at their ends. */
   readonly values: Environment
-  /** By the variable whose value could not be read. */
+  /** Variable whose value could not be read → problem. */
   readonly problems: ReadonlyMap<string, Problem>
 }
 

@@ -4,7 +4,6 @@ import type { Instant } from '../model/instant.ts'
 /** White space around the summary and nowhere else in a list document, so that readers find the summary without parsing. */
 export const summaryDelimiter = '\t'
 
-/** Each part of an entity may be large. */
 export type EntityPart = 'summary' | 'detail'
 
 /** The list document contains the size of each larger part, so that a reader knows before a request how many bytes it will get. */

@@ -24,10 +24,7 @@ export class RawSerializer extends Serializer {
 
 export const bytesContext = { isForBytes: true }
 
-/**
- * For a request whose answer is returned as bytes of JSON. If a node is unreachable or answers 502, 503 or 504, for example because it has no master, the
- * client sends the request to the next node, once to each node.
- */
+/** Returns the answer as bytes of JSON. Retries once on each other node, if a node is unreachable or answers 502, 503 or 504. */
 export const asBytes = ({ connectionPool }: Client) => ({ context: bytesContext, maxRetries: connectionPool.size - 1 })
 
 /**
@@ -137,7 +134,7 @@ const mediaType = `application/vnd.elasticsearch+json; compatible-with=${major}`
 const refusals = Array.from({ length: 200 }, (_, at) => 400 + at)
 const mediaTypes = { accept: mediaType, 'content-type': mediaType }
 
-type Ask = (params: TransportRequestParams) => Promise<{ readonly statusCode: number; readonly body: unknown }>
+type Send = (params: TransportRequestParams) => Promise<{ readonly statusCode: number; readonly body: unknown }>
 
 export const elasticsearchProbe = (config: Config): EngineProbe => ({
   engine: 'ELASTICSEARCH_URL',
@@ -148,12 +145,12 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
     const client = connectElasticsearch(config)
     // Every node is tried, because some may be unreachable.
     const maxRetries = config.ELASTICSEARCH_URL.length - 1
-    const ask: Ask = async (params) =>
+    const send: Send = async (params) =>
       await client.transport.request(params, { signal, meta: true, headers: mediaTypes, ignore: refusals, maxRetries })
     try {
       // Needs no privilege. If security is disabled, the status is an error other than 401.
-      const who = await ask({ method: 'GET', path: '/_security/_authenticate' })
-      return who.statusCode === 401 ? credentialsProblem(config) : await versionProblem(ask)
+      const who = await send({ method: 'GET', path: '/_security/_authenticate' })
+      return who.statusCode === 401 ? credentialsProblem(config) : await versionProblem(send)
     } catch (error) {
       if (!(error instanceof errors.ProductNotSupportedError)) throw error
       return { path: 'ELASTICSEARCH_URL', rule: `names something else; ${needed}` }
@@ -164,10 +161,10 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
 })
 
 /** Undefined if the version is supported or unknown. */
-async function versionProblem(ask: Ask): Promise<Problem | undefined> {
+async function versionProblem(send: Send): Promise<Problem | undefined> {
   const path = 'ELASTICSEARCH_URL'
   // May be refused: the roles of `security` lack its privilege, `cluster:monitor/main`.
-  const about = await ask({ method: 'GET', path: '/' })
+  const about = await send({ method: 'GET', path: '/' })
   const { version } = (about.body ?? {}) as { version?: { number?: unknown } }
   if (about.statusCode === 200 && typeof version?.number === 'string') {
     const number = printable(version.number)
@@ -178,7 +175,7 @@ async function versionProblem(ask: Ask): Promise<Problem | undefined> {
     return { path, rule: `names version ${number}: ${why}; an earlier or later 9 is needed` }
   }
   // Earlier versions refuse a body with the media type of this version, for any path and user.
-  const { statusCode, body } = await ask({ method: 'POST', path: '/', body: {} })
+  const { statusCode, body } = await send({ method: 'POST', path: '/', body: {} })
   const { error } = (body ?? {}) as { error?: { type?: unknown } }
   const isOlder = statusCode === 406 || (statusCode === 400 && error?.type === 'media_type_header_exception')
   return isOlder ? { path, rule: `names an older release; ${needed}` } : undefined

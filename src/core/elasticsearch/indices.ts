@@ -18,10 +18,9 @@ export const isList = (kind: DocumentKind): boolean => kindsOf[entityTypeOf(kind
 type Alias = Branded<string, 'Alias'>
 export type PhysicalIndex = Branded<string, 'PhysicalIndex'>
 
-/** Of one generation. */
+/** The four indices of one generation. */
 export type Indices = Readonly<Record<DocumentKind, PhysicalIndex>>
 
-/** List documents and detail documents of one list. */
 export type ListIndices = { readonly index: string; readonly details: string }
 
 /** `<number>-<fingerprint>` of a generation. The fingerprint distinguishes its indices from earlier indices of the same names. */
@@ -33,7 +32,7 @@ export type IndexDefinition = {
   readonly mappings: estypes.MappingTypeMapping
 }
 
-/** For readers; points to the serving generation. */
+/** The alias for readers, which points to the serving generation. */
 export const aliasOf = (prefix: string, kind: DocumentKind): Alias => `${prefix}-${kind}` as Alias
 
 /**
@@ -49,7 +48,6 @@ export type WriteAliases = Readonly<Record<DocumentKind, Alias>>
 export const writeAliasesOf = (indices: Indices, rebuild?: string): WriteAliases =>
   Object.fromEntries(documentKinds.map((kind) => [kind, writeAliasOf(indices[kind], rebuild)])) as WriteAliases
 
-/** `<prefix>-<kind>-v<mapping version>-<generation>`. */
 export const physicalName = (prefix: string, kind: DocumentKind, version: number, generation: number): PhysicalIndex =>
   `${prefix}-${kind}-v${version}-${generation}` as PhysicalIndex
 

@@ -16,10 +16,7 @@ export type StoredDocument = {
   readonly seqNo: number
 }
 
-/**
- * Reads documents in real time, also if they are not searchable yet, in the order of `ids`; undefined for a missing document. `members`: of the source;
- * undefined for all. Rejects unless Elasticsearch answers for every document.
- */
+/** Reads in real time, in the order of `ids`; undefined for a missing document. `members`: of the source; undefined for all. Rejects unless all are read. */
 export async function multiGet(
   client: Client,
   index: PhysicalIndex,
@@ -44,7 +41,7 @@ export async function multiGet(
 /** A whole document may be a megabyte or more. */
 const wholePerRequest = 20
 
-/** In real time; leaves out missing documents. */
+/** Reads in real time; leaves out missing documents. */
 export async function* readWhole(
   client: Client,
   index: PhysicalIndex,
@@ -66,15 +63,14 @@ async function textOf(client: Client, request: TransportRequestParams, options: 
 /** `size`: the most documents in a part. */
 type ScanQuery = Pick<estypes.SearchRequest, 'query' | 'preference' | '_source' | 'docvalue_fields'> & { size: number }
 
-/** How long the point in time lives after each part. */
 const keepAlive = '2m'
 const partBytes = 1024 * 1024
-/** Before the size of the sources is known. */
+/** The size of the sources is not known yet. */
 const firstSize = 10
 
 /**
  * Yields all matching documents of an index at one point in time, unordered, in parts of about a megabyte and of `size` documents at most. Without
- * sources, only `size` bounds the first part. Rejects unless every shard answers.
+ * sources, only `size` bounds the first part.
  */
 export async function* scan(
   client: Client,

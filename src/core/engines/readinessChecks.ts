@@ -34,8 +34,8 @@ export const accountKeysAreComplete =
 const noMasterBlock = 'cluster.no_master_block'
 
 /**
- * Nodes without a master must reject searches (`cluster.no_master_block: all`). By default a node that is cut off goes on answering searches from old
- * data, but the watermark claims writes that only the rest of the cluster has. A single node passes.
+ * Nodes without a master must reject searches (`cluster.no_master_block: all`). By default a node that is cut off answers searches from old data, while
+ * the watermark claims writes that only the rest of the cluster has. A single node passes.
  */
 export const isolatedNodesAnswerNothing =
   (client: Client): Check =>

@@ -3,16 +3,13 @@ import { isIP } from 'node:net'
 import { type PlainAnswer, type Refuse, refusal, statusOf } from './clientErrors.ts'
 import { hostnameOf, type ListenAddress, serve } from './httpServer.ts'
 
-/** Path → handler of the query. */
+/** Path → handler, which gets the query. */
 export type AdminPages = ReadonlyMap<string, (query: URLSearchParams) => Promise<PlainAnswer>>
 
 /** `allowedHosts`: names that `Host` may have, besides `localhost`, `host` and every IP address. */
 type AdminAddress = ListenAddress & { readonly host: string; readonly allowedHosts: readonly string[] }
 
-/**
- * Serves `pages`, to which the caller may add later. Rejects if it cannot listen on the address. The admin port has no authentication: without a check of
- * `Host`, a page in an operator's browser could read it by DNS rebinding.
- */
+/** The caller may add to `pages` later. The port has no authentication: without a check of `Host`, web pages could read it by DNS rebinding. */
 export async function serveAdmin({ host, port, allowedHosts }: AdminAddress, pages: AdminPages) {
   const names = new Set(['localhost', host, ...allowedHosts].map((name) => name.toLowerCase()))
   const pageFor = async ({ url = '', method, headers }: IncomingMessage): Promise<PlainAnswer> => {

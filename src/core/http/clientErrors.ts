@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 /** Less than Node's limit for URL and headers together, so that a URL that is too long is not reported as headers that are too long. */
 export const maxUrlBytes = 8 * 1024
 
-/** Why bytes on a connection are no valid HTTP request → status of the answer. */
+/** Reason why bytes are no valid HTTP request → status of the answer. */
 export const statusOf = {
   timeout: 408,
   'long-url': 414,
@@ -48,7 +48,7 @@ export function render({ status, headers, body }: PlainAnswer): string {
 
 type ParseError = Error & { readonly code?: string; readonly rawPacket?: Buffer; readonly bytesParsed?: number }
 
-/** From an error of Node's HTTP parser; undefined if the client closed the connection. */
+/** Undefined if the client closed the connection. */
 export function reasonOf(error: ParseError): ClientError | undefined {
   const { code } = error
   if (code === 'ECONNRESET') return undefined

@@ -25,17 +25,14 @@ const maxHostBytes = 260
 /** Port 0: any free port. No host: all interfaces. */
 export type ListenAddress = { readonly port: number; readonly host?: string | undefined }
 
-/**
- * Listens on `address`, or rejects. `refuse` makes the answers to client errors, which never reach `listener`. `patienceMs` returns how far a client may
- * be behind in reading at present (`slowReaders.ts`).
- */
+/** Rejects if it cannot listen. `refuse` answers client errors, which never reach `listener`. `patienceMs`: how far a client may be behind (slowReaders.ts). */
 export async function serve(
   listener: RequestListener,
   address: ListenAddress,
   refuse: Refuse,
   patienceMs = () => usualPatienceMs,
 ): Promise<ResettingServer> {
-  /** The latest request of each connection, until its answer is sent. */
+  /** Until its answer is sent, the latest request of each connection. */
   const last = new WeakMap<Duplex, Exchange>()
   const handle: RequestListener = (request, response) => {
     const { socket } = request
@@ -97,8 +94,8 @@ function namesOneHost({ httpVersion, headersDistinct }: IncomingMessage): boolea
 export const portOf = (server: Server): number => (server.address() as AddressInfo).port
 
 /**
- * Stops a server. From now on, answers have `Connection: close`. After a drain (`drainMs` > 0), waits up to a second for requests on idle connections.
- * Then accepts no connections, and resolves once all requests are answered. Cuts off answers that are unfinished six seconds after the call.
+ * From now on, answers have `Connection: close`. After a drain (`drainMs` > 0), waits up to a second for requests on idle connections. Then accepts no
+ * connections, and resolves once all requests are answered. Cuts off answers that are unfinished six seconds after the call.
  */
 export async function stopServing(server: ResettingServer, drainMs = 0): Promise<void> {
   const deadline = setTimeout(() => server.closeAllConnections(), stopDeadlineMs)
@@ -112,19 +109,13 @@ export async function stopServing(server: ResettingServer, drainMs = 0): Promise
   clearInterval(idle)
 }
 
-/**
- * Closes the connection of an unfinished answer. In HTTP/1.0 by TCP RST: there an orderly close may mark the end of the body, and the client would take
- * the part for the whole.
- */
+/** Closes the connection of an unfinished answer. In HTTP/1.0 by TCP RST: an orderly close may mark the end of the body there. */
 export function cutOff({ req }: ServerResponse): void {
   if (req.httpVersion === '1.0') req.socket.resetAndDestroy()
   else req.socket.destroy()
 }
 
-/**
- * Node's HTTP server, with other ends of unfinished answers: by `cutOff` at a timeout and when the server stops; by TCP RST if the client reads too
- * slowly. Before the RST, the response emits `slow`.
- */
+/** Ends unfinished answers by `cutOff` at a timeout or stop, and by TCP RST if the client reads too slowly. Before the RST, the response emits `slow`. */
 export class ResettingServer extends Server {
   readonly #unfinished = new Set<ServerResponse>()
   #readings: ReadonlyMap<Socket, Reading> = new Map()

@@ -55,7 +55,7 @@ export function routeOf({ matched }: Matched): string | undefined {
 /** Several middlewares, Koa and the compressor listen for the end of a response. */
 const maxListeners = 20
 
-/** Logs the first reason if an answer could not be sent. */
+/** If an answer could not be sent, logs the first reason. */
 export function listenerOf<State, Context>(app: Koa<State, Context>, log: Logger): RequestListener {
   const logged = new WeakSet<object>()
   const logUnsent = (error: unknown, ctx?: { readonly state: ObservedState }): void => {

@@ -25,10 +25,7 @@ const lineEnds = ['\u0085', '\u2028', '\u2029'].map((end) => [Buffer.from(end), 
 /** JSON with well-formed strings and escaped line ends. */
 export const jsonOf = (value: unknown): string => JSON.stringify(value).replace(/[\u0085\u2028\u2029]/g, escapeOf)
 
-/**
- * Replaces each half of a surrogate pair by U+FFFD, also in names, and escapes line ends. Returns `json` itself if it contains neither. Invalid JSON or
- * UTF-8 stays invalid.
- */
+/** Replaces each half of a surrogate pair by U+FFFD, also in names, and escapes line ends. Invalid JSON or UTF-8 stays invalid. */
 export function asIJson(json: Buffer): Buffer {
   const whole = json.includes(hexEscape) ? withoutHalves(json) : json
   return isAscii(whole) ? whole : lineEnds.reduce(withEscapes, whole)

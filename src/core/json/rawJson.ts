@@ -2,7 +2,7 @@ import { jsonOf } from './iJson.ts'
 
 /*
  * Reads members of JSON text without parsing their values: the API serves values as producers wrote them, but `JSON.stringify(JSON.parse(text))` reorders
- * names like `10` and loses digits of large numbers. Every function expects text that `JSON.parse` accepts.
+ * names like `10` and loses digits of large numbers. `JSON.parse` must accept the text.
  */
 
 /** Name → raw text, in the order of the object; empty for any other JSON value. A repeated name has its last value, as in JSON.parse. */
@@ -36,10 +36,7 @@ export function renderObject(members: Iterable<readonly [name: string, raw: stri
 /** In valid JSON, line breaks and tabs only stand between tokens, so the value stays the same. */
 export const withoutTabs = (text: string): string => (/[\n\r\t]/.test(text) ? text.replace(/[\n\r\t]/g, '') : text)
 
-/**
- * Removes repeated member names, which Elasticsearch rejects: the last value takes the place of the first, as in JSON.parse. Digits and the order of names
- * stay. Recursive, so the caller must bound the nesting to about a thousand levels.
- */
+/** Elasticsearch rejects repeated names. The last value takes the place of the first, as in JSON.parse. Recursive: the caller bounds the nesting. */
 export const withoutRepeatedNames = (text: string): string => clean(text, skipSpace(text, 0)).raw ?? text
 
 /** `raw`: undefined if no name is repeated. `end`: the offset after the value. */
@@ -65,10 +62,7 @@ function clean(text: string, from: number): Cleaned {
   return { raw: first === '{' ? `{${raw}}` : `[${raw}]`, end }
 }
 
-/**
- * Calls `take` with the offset of each value in the object or array at `from`, and the name of a member; `take` returns the offset after the value.
- * Returns the offset after the object or array.
- */
+/** `take` gets the offset of each value in the object or array at `from`, and its name. It returns the offset after the value, as this function does. */
 function walk(text: string, from: number, take: (at: number, name: string | undefined) => number): number {
   const first = text[from]
   if (first !== '{' && first !== '[') return from

@@ -3,10 +3,7 @@ import { z } from 'zod'
 import { rawMembers, renderObject, withoutTabs } from './rawJson.ts'
 import { type Kind, kinds, type Member, none, Scanner, type Served, type Shape, servedPair } from './scanner.ts'
 
-/**
- * What the API serves of an entity, as one-line JSON in UTF-8: `summary` in lists, `detail` for a request by id. `digest` (96 bits of both) reveals a
- * second record with the same revision but other content.
- */
+/** One-line JSON in UTF-8: `summary` for lists, `detail` for a request by id. `digest` of both reveals other content with the same revision. */
 export type Rendered = { readonly summary: Buffer; readonly detail: Buffer; readonly digest: string }
 
 const digestCharacters = 16
@@ -16,8 +13,8 @@ const digestCharacters = 16
  * become null.
  *
  * Members that follow each other in the record as in the answer are copied in one piece. Example: the answer is to contain `"id":"a","title":"b"`. In the
- * record, the value of `title` starts 9 bytes after the end of the value of `id`. Its name alone, `,"title":`, takes 9 bytes, so nothing else stands
- * between the two values, and all of `"a","title":"b"` can be copied.
+ * record, the value of `title` starts 9 bytes after the end of the value of `id`. The name alone, `,"title":`, takes 9 bytes, so all of `"a","title":"b"`
+ * can be copied.
  */
 export class RecordRenderer {
   readonly scanner: Scanner

@@ -38,7 +38,7 @@ export const servedPair = (member: ServedMember): readonly [name: string, member
 export const kinds = ['string', 'integer', 'number', 'boolean', 'object', 'array'] as const
 export type Kind = (typeof kinds)[number] | 'any'
 
-/** The scanner skips the values of other members. */
+/** Known members; the scanner skips the values of others. */
 export type Shape = {
   readonly members: Map<string, Member>
   /** The first member of the last object, which is compared first: most records of a topic have their members in the same order. */

@@ -27,7 +27,7 @@ const connectionTimeoutMs = 5_000
 /** Joining a group and fetching have longer timeouts of their own. */
 const requestTimeoutMs = 10_000
 
-/** An object whose members are read from the present configuration at each access. `names`: member → setting. */
+/** `names`: member → setting, whose present value is read at each access. */
 const live = (config: Config, names: Readonly<Record<string, keyof Config>>): object =>
   Object.defineProperties(
     {},
@@ -39,7 +39,7 @@ const live = (config: Config, names: Readonly<Record<string, keyof Config>>): ob
 const usesTls = ({ KAFKA_SSL, KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE }: Config): boolean =>
   KAFKA_SSL ?? (KAFKA_SSL_CA_FILE ?? KAFKA_SSL_CERT_FILE) !== undefined
 
-/** Of Node, NODE_EXTRA_CA_CERTS and the operating system (PEM). */
+/** Certificate authorities (PEM) of Node, NODE_EXTRA_CA_CERTS and the operating system. */
 const publicAuthorities = (): string[] => [...getCACertificates('default'), ...getCACertificates('system')]
 
 /** Reads the present certificates at each connection. */
@@ -66,10 +66,7 @@ function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {
 
 const sizeBytes = 4
 
-/**
- * SASL OAUTHBEARER (RFC 7628). `problem` is reported if Kafka refuses the token. The OAUTHBEARER of KafkaJS mistakes a refusal for success, and then
- * reports only a closed connection.
- */
+/** SASL OAUTHBEARER (RFC 7628). `problem` is reported if Kafka refuses the token, which the OAUTHBEARER of KafkaJS mistakes for success. */
 export const bearer = ({ read, forget }: TokenCache, problem: Problem): Mechanism => ({
   mechanism: 'oauthbearer',
   authenticationProvider: ({ saslAuthenticate }) => ({
@@ -100,7 +97,6 @@ function framed(message: string): Buffer {
   return bytes
 }
 
-/** Logs to `log`, and retries a failed request five times. */
 export function connectKafka(config: Config, log: Logger): Kafka {
   return new Kafka({
     clientId: 'tidemark',

@@ -10,8 +10,8 @@ export type FetchAnswer = {
 type OffsetRequest = { readonly partition: number; readonly timestamp: number }
 
 /**
- * Private API of KafkaJS 2.2.4 that sends requests to the leaders of partitions. With the public API, a consumer cannot read without a group, and the
- * admin client requests the offsets of all partitions of a topic for the same time.
+ * Private API of KafkaJS 2.2.4. With the public API, a consumer cannot read without a group, and the admin client requests the offsets of all partitions
+ * of a topic for the same time.
  */
 export type Cluster = {
   retrier<Answer>(attempt: (bail: (error: unknown) => never) => Promise<Answer>): Promise<Answer>

@@ -16,25 +16,15 @@ const fetchWaitMs = 500
 export type FetchedBatch = TopicPartition & {
   /** The offset from which the partition was fetched. */
   readonly position: Offset
-  /**
-   * In offset order. A record counts as taken once the iterator has advanced past it; others are fetched again. Example: a loop over the records 5 to 9
-   * breaks at record 7, so the next batch begins at 7.
-   */
+  /** In offset order. A record counts as taken once the iterator is past it. Example: a loop over 5 to 9 breaks at 7, so the next batch begins at 7. */
   readonly records: Iterable<SourceRecord>
-  /**
-   * The high watermark, if compaction has removed records of this batch; undefined otherwise. The later record of a removed record's key is below this
-   * offset. Until it is read, the state of the key is missing.
-   */
+  /** The high watermark, if compaction has removed records of this batch. Up to there, later records of the same keys are still to be read. */
   readonly gapBelow: bigint | undefined
   /** When the latest control record, or record of an aborted transaction, was appended (epoch ms); undefined without such a record. */
   readonly skippedAtMs: number | undefined
   readonly undecodable: Undecodable | undefined
-  /** False once the member stops or crashes. */
   isReading(): boolean
-  /**
-   * Sleeps, then sends a heartbeat, so that a member that waits in steps below the session timeout keeps its partitions. Resolves early when the member
-   * stops; rejects when the group rebalances.
-   */
+  /** Sleeps, then sends a heartbeat, so that the member keeps its partitions. Resolves early when the member stops; rejects at a rebalance. */
   wait(forMs: number): Promise<void>
 }
 
@@ -46,10 +36,7 @@ export type GroupOptions = {
   onAssigned(partitions: readonly TopicPartition[]): Promise<void>
   /** Called with one batch at a time; resolves with whether all its records were taken. */
   onBatch(batch: FetchedBatch): Promise<boolean>
-  /**
-   * Called once every record of a batch is taken, and for a batch without records. `from` to `lastOffset`: the offsets after the last record, or all
-   * offsets of a batch without records.
-   */
+  /** Called when all records of a batch are taken, and for a batch without records. From offset `from` to `lastOffset` the partition has no records. */
   onBatchEnd(partition: TopicPartition, from: bigint, lastOffset: Offset): void
 }
 
@@ -63,10 +50,9 @@ export interface GroupMember {
   readonly resume: (partitions: readonly TopicPartition[]) => void
   /**
    * Commits offsets of assigned partitions. After a rebalance the coordinator rejects the commit, with one exception:
-   *
    * - KafkaJS loses the connection while it commits offset 80.
    * - Another member commits 90 to the same partition.
-   * - KafkaJS rejoins, and sends the commit of 80 as a member of the rebalanced group. Records 80 to 89 are read again, which changes nothing.
+   * - KafkaJS rejoins, and sends the commit of 80 again. Records 80 to 89 are read again, which changes nothing.
    */
   readonly commit: (commits: readonly PartitionCommit[]) => Promise<void>
   /** The group reassigns the member's partitions at once. */
@@ -200,7 +186,6 @@ function skippedAtMs(messages: readonly FetchedRecord[]): number | undefined {
   return timesMs.length === 0 ? undefined : timesMs.reduce((latest, timeMs) => Math.max(latest, timeMs), 0)
 }
 
-/** Topic → partitions, flattened. */
 export const partitionsIn = (assignment: Readonly<Record<string, readonly number[]>>): TopicPartition[] =>
   Object.entries(assignment).flatMap(([topic, partitions]) => partitions.map((partition) => ({ topic, partition })))
 

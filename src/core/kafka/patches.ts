@@ -36,7 +36,6 @@ type FetchExchange<Answer> = { readonly response: { decode(bytes: Buffer): Promi
 
 /**
  * Replaces the fetch decoder of KafkaJS, which has these bugs (`recordBatches.test.ts`). Call this before the first fetch, which loads the decoder.
- *
  * - It supports one of four codecs, and verifies no checksum.
  * - It takes minutes for some thousands of headers.
  * - One damaged batch fails the whole fetch.
@@ -93,10 +92,7 @@ async function decodeFetched(partition: PartitionAnswer, from: bigint | undefine
 type KafkaJsEncoder = { writeBuffer(bytes: Buffer): KafkaJsEncoder; readonly buffer: Buffer }
 type WrittenRecord = { readonly headers?: unknown }
 
-/**
- * Makes KafkaJS write `RecordHeaders` byte for byte, for dead letters. From an object, it would write headers in another order, fail at a null value, and
- * omit the name `__proto__` (`sink.test.ts`).
- */
+/** Makes KafkaJS write `RecordHeaders` byte for byte. From an object, it would reorder headers, fail at null, and omit `__proto__` (`sink.test.ts`). */
 export function keepHeaders(): void {
   const Encoder = load('kafkajs/src/protocol/encoder') as new () => KafkaJsEncoder
   type Encode = (record: WrittenRecord) => KafkaJsEncoder
@@ -117,8 +113,8 @@ export function keepHeaders(): void {
 }
 
 /**
- * Replaces the exports of a module of KafkaJS, for all modules that load it later. This file must import the module, not require it: OpenTelemetry hooks
- * `require`, and would return the old exports from its cache to the modules of KafkaJS.
+ * Replaces the exports of a module of KafkaJS, for all modules that load it later. This file must import the module: OpenTelemetry hooks `require`, and
+ * would return the old exports from its cache to the modules of KafkaJS.
  */
 function replaceModule<Exports>(name: string, replace: (exports: Exports) => Exports): void {
   const path = load.resolve(`kafkajs/src/${name}`)
@@ -131,8 +127,8 @@ function replaceModule<Exports>(name: string, replace: (exports: Exports) => Exp
 type Build<Parts, Answer> = (parts: Parts) => Answer
 
 /**
- * Makes the admin client return log end offsets. It would return last stable offsets, which stop at an open transaction: a consumer that lags behind the
- * records after this offset would seem caught up (`simulatedKafka.test.ts`). Requests of consumers name an isolation level already.
+ * Makes the admin client return log end offsets. Last stable offsets, which it would return, stop at an open transaction, so a consumer could seem caught
+ * up (`simulatedKafka.test.ts`). Requests of consumers name an isolation level already.
  */
 export function fetchLogEndOffsets(): void {
   const readUncommitted = { isolationLevel: 0 }
@@ -145,8 +141,8 @@ export function fetchLogEndOffsets(): void {
 type Connection = { readonly broker: string; readonly socket: { destroy(error: Error): void } | undefined }
 
 /**
- * Closes a connection on which a request timed out, as the Java client does; KafkaJS then refreshes its metadata from another broker. Otherwise it would
- * send to a frozen broker for five minutes, and try no second broker at its start (`silentBroker.test.ts`).
+ * Closes a connection on which a request timed out, as the Java client does. Otherwise KafkaJS would send to a frozen broker for five minutes, and try no
+ * second broker at its start (`silentBroker.test.ts`).
  */
 export function closeUnansweredConnections(): void {
   const { prototype } = load('kafkajs/src/network/connection') as {

@@ -27,7 +27,6 @@ export type OffsetSpan = { readonly from: bigint; readonly to: bigint }
 export async function readTopic(kafka: Kafka, { topic, spans, signal, onRecord }: ReadOptions): Promise<void> {
   const admin = kafka.admin()
   const cluster = createCluster(kafka)
-  /** Retries with backoff and fresh metadata. */
   const retried = <Answer>(request: () => Promise<Answer>): Promise<Answer> =>
     cluster.retrier(async (bail) => {
       if (signal.aborted) return bail(signal.reason)
@@ -86,7 +85,7 @@ function* recordsIn(topic: string, { partition, messages, span: { from, to } }: 
 
 /** `emptyAnswers`: how many answers in a row were empty although the last stable offset had reached `to`. */
 type Unread = OffsetSpan & { readonly emptyAnswers: number }
-/** `next`: the next offset to fetch. */
+/** `next`: the offset to fetch next. */
 type Fetched = Pick<FetchAnswer, 'partition' | 'messages'> & {
   readonly span: OffsetSpan
   readonly next: bigint
@@ -130,8 +129,7 @@ async function fetchUnread(cluster: Cluster, topic: string, unread: Map<number, 
       const isEmpty = fetched.every(({ messages }) => messages.length === 0)
       return fetched.map(({ partition, lastStableOffset, messages }) => {
         const span = unread.get(partition) ?? nothing
-        // A broker omits records beyond the response size or the last stable offset. If answers stay empty although the last stable offset has reached the
-        // end of the span, the rest of the span was deleted.
+        // A broker omits records beyond the response size or the last stable offset. If neither explains empty answers, the records were deleted.
         const emptyAnswers = isEmpty && BigInt(lastStableOffset) >= span.to ? span.emptyAnswers + 1 : 0
         const last = messages.at(-1)
         const afterLast = last === undefined ? span.from : BigInt(last.offset) + 1n

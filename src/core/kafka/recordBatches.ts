@@ -4,7 +4,7 @@ import { RecordBytes } from './recordBytes.ts'
 import { decompressRecords } from './recordCompression.ts'
 import { noHeaders, RecordHeaders } from './recordHeaders.ts'
 
-/** A record, or a placeholder, which has no content and makes KafkaJS go on after its offset. */
+/** A record, or a placeholder: it has no content, and makes KafkaJS go on after its offset. */
 export type FetchedRecord = {
   readonly offset: string
   readonly timestamp: string
@@ -30,10 +30,7 @@ export class Undecodable extends Error {
 const maxBatchBytes = 256 * 1024 * 1024
 /** After a batch with which a partition has this many decompressed bytes, decoding stops; the consumer fetches the rest again. */
 const maxPartitionBytes = 4 * 1024 * 1024
-/**
- * Decoding also stops after this many records, even within a batch: a compressed batch of 25 KB may contain millions of records, each of which becomes
- * several objects in memory.
- */
+/** Decoding also stops after this many records, even within a batch: a compressed batch of 25 KB may contain millions of records. */
 const maxPartitionRecords = 50_000
 /** Decoding this many records or headers blocks the event loop for a few milliseconds. */
 const recordsPerTurn = 5_000
@@ -119,8 +116,7 @@ async function decodeBatch(batch: Buffer, reading: Reading, records: FetchedReco
     bytes.end = decompressed.length
   }
   if (count > 0 && bytes.at !== decompressed.length) throw new Error(`it is longer than its ${count} records`)
-  // Compaction may have removed the last records of the batch, or all. KafkaJS continues after the last record that it was given: without a placeholder,
-  // it would fetch the missing offset for ever.
+  // Compaction may have removed the last records of the batch. KafkaJS continues after the last record that it gets, so it would fetch them for ever.
   const last = lastOffsetOf(batch)
   if (reading.next <= last) {
     records.push(gapRecord(last))
@@ -173,10 +169,7 @@ export const gapRecord = (last: bigint): FetchedRecord => ({
   isGap: true,
 })
 
-/**
- * Replaces control records and records of aborted transactions by placeholders. KafkaJS would drop them, and with them their timestamps, which the indexer
- * needs to know the latest append time of the partition.
- */
+/** KafkaJS would drop control records and aborted records, and with them their timestamps: the indexer stores the latest append time of a partition. */
 export function withSkipped(records: readonly FetchedRecord[]): readonly FetchedRecord[] {
   if (!records.some(({ isControlRecord }) => isControlRecord)) return records
   return records.map((record) => {
@@ -193,7 +186,6 @@ const placeholder = { key: null, value: null, headers: noHeaders, timestamp: '0'
 
 /** KafkaJS drops records below the requested offset, and the offsets of a damaged batch may be wrong. So its placeholder has the highest offset. */
 const highestOffset = String(2n ** 63n - 1n)
-/** `what` names the batch in the error. */
 export const undecodableRecord = (what: string, cause?: unknown): FetchedRecord => ({
   ...placeholder,
   offset: highestOffset,

@@ -64,8 +64,8 @@ async function decompressLz4(compressed: Buffer, maxBytes: number): Promise<Buff
 }
 
 /**
- * An upper bound for the decompressed bytes of an LZ4 frame. The frame has magic, flags and block size, then blocks, each preceded by its length, and ends
- * with a length of zero. A byte of a compressed block becomes 255 bytes at most.
+ * An upper bound for the decompressed bytes of an LZ4 frame: magic, flags and block size, then blocks, each preceded by its length, and a length of zero.
+ * A byte of a compressed block becomes 255 bytes at most.
  */
 function lz4MaxBytes(frame: Buffer): number {
   const flags = frame.readUInt8(4)

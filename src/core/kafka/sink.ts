@@ -11,8 +11,8 @@ export type NewRecord = {
 
 export interface KafkaSink {
   /**
-   * Appends records one by one, and resolves once all in-sync replicas have them (acks=all). Rejects after six failed attempts to append a record, each of
-   * up to ten seconds; earlier records stay appended.
+   * Resolves once all in-sync replicas have the records (acks=all). Rejects after six failed attempts at a record, each of up to ten seconds; earlier
+   * records stay appended.
    */
   readonly append: (records: readonly NewRecord[]) => Promise<void>
   readonly disconnect: () => Promise<void>
@@ -21,10 +21,7 @@ export interface KafkaSink {
 /** How long a broker waits for in-sync replicas. The client's request timeout is longer, so it gets the broker's answer. */
 const timeoutMs = 8_000
 
-/**
- * Larger records are compressed. A topic's `max.message.bytes` bounds compressed bytes, so a dead letter whose source was compressed may not fit
- * uncompressed.
- */
+/** Larger records are compressed: a dead letter whose source was compressed may exceed `max.message.bytes`, which bounds compressed bytes. */
 const compressedFromBytes = 256 * 1024
 
 export const createProducer = (kafka: Kafka): Producer =>

@@ -17,14 +17,13 @@ const leaderCheckMs = 100
 
 /** First offset and log end offset. */
 export type OffsetRange = { readonly low: bigint; readonly high: bigint }
-/** By `partitionName`. */
+/** Keys are `partitionName`. */
 export type OffsetRanges = ReadonlyMap<string, OffsetRange & TopicPartition>
 
 /** Kafka's names of settings → values. */
 type TopicSettings = Readonly<Record<string, string | number>>
 export type NewTopic = { readonly topic: string; readonly partitions: number; readonly settings: TopicSettings }
 
-/** Throws if Kafka has not returned the setting. */
 export type ReadSetting = (topic: string, name: string) => string
 
 /** Requests reject if no broker answers. */
@@ -116,10 +115,7 @@ async function createMissingTopics(admin: Admin, topics: readonly NewTopic[]): P
   )
 }
 
-/**
- * Creates topics, then waits up to ten seconds until every partition has a leader. `waitForLeaders` of KafkaJS would fail, because a broker usually does
- * not report new topics at once.
- */
+/** Waits up to ten seconds until every partition has a leader. `waitForLeaders` of KafkaJS would fail: a broker does not report new topics at once. */
 export async function createTopics(admin: Admin, topics: ITopicConfig[]): Promise<void> {
   if (topics.length === 0) return
   await admin.createTopics({ topics, waitForLeaders: false })

@@ -36,10 +36,7 @@ export const sourceRecord = (topic: string, partition: number, fetched: FetchedR
   headers: fetched.headers,
 })
 
-/**
- * Copies a record into memory of its own. Its buffers refer to the memory of the whole fetch, up to some hundred mebibytes, which could not be freed while
- * the record is stored.
- */
+/** A record's buffers refer to the memory of its whole fetch, up to some hundred mebibytes, which could not be freed while the record is stored. */
 export function copiedOut(record: SourceRecord): SourceRecord {
   const { key, value, headers } = record
   const parts = [key, value, headers.bytes]

@@ -7,7 +7,6 @@ import { aborted } from '../config/preflight.ts'
 type Token = { readonly value: string; readonly lifetimeMs: number }
 
 export interface TokenCache {
-  /** Rejects if no token can be fetched and the last has expired. */
   readonly read: () => Promise<string>
   /** Call it when Kafka refuses the token. */
   readonly forget: () => void

@@ -43,7 +43,7 @@ export const recordValueOf = (state: AccountKeyState): string | null =>
 /** Stops at `maxRevision`. Deletions and revocations still win over a state of the same revision. */
 export const revisionAfter = (revision: Revision): Revision => Math.min(revision + 1, maxRevision) as Revision
 
-/** Deletes a key of this revision. The record has a value, so compaction does not remove it, as it would a tombstone. */
+/** The record has a value, so compaction does not remove it, as it would a tombstone. */
 export const deletedAfter = (revision: Revision): AccountKeyState => ({ revision: revisionAfter(revision), key: null })
 
 export const plaintextFrom = (randomBytes: Uint8Array): string =>

@@ -1,7 +1,7 @@
 import { rawElements, rawMembers } from '../json/rawJson.ts'
 
 /*
- * The index terms by which submissions are found and counted by their answers. Each value of an answer is one term: the code of its form field, then the
+ * Index terms by which submissions are found and counted by their answers. Each value of an answer is one term: the code of its form field, then the
  * value. The code selects one of sixteen fields of the index, so a count of the values of one code reads few terms of other codes.
  */
 

@@ -6,8 +6,8 @@ const markedLetter = /((?!\p{M})[\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}\p{sc=He
 const katakana = /[\u30a1-\u30f6]/g
 const hiraganaDistance = 0x60
 /**
- * Characters that are invisible or often not typed: direction and joining controls, variation selectors, keycaps, skin tones, the Arabic tatweel, the
- * Indic nukta. Not zero-width spaces and non-joiners, which separate words.
+ * Invisible or often not typed: direction and joining controls, variation selectors, keycaps, skin tones, Arabic tatweel, Indic nukta. Zero-width spaces
+ * and non-joiners stay: they separate words.
  */
 const dropped = /(?![\u200b\u200c])\p{Cf}|[\ufe00-\ufe0f\u20e3\u0640\u093c\u09bc\u0a3c\u0abc\u0b3c\u0cbc]|\p{EMod}/gu
 
@@ -46,8 +46,8 @@ export const foldCharacters = (title: string): string =>
     .replace(katakana, (letter) => String.fromCharCode(letter.charCodeAt(0) - hiraganaDistance))
 
 /**
- * In Unicode the ten digits of a script follow each other in order, so the value is the number of digits before this one. Modulo ten, because the digits
- * of another script may precede them directly, as with Pa'o and Eastern Pwo Karen.
+ * In Unicode the ten digits of a script follow each other, so the value is the number of digits before this one. Modulo ten, because another script's
+ * digits may directly precede them, as with Pa'o and Eastern Pwo Karen.
  */
 function digitValue(digit: string): string {
   const code = digit.codePointAt(0) ?? 0

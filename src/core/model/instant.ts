@@ -21,10 +21,7 @@ export const clampToInstants = (epochMs: number): number => Math.min(Math.max(ep
 
 export const toInstant = (epochMs: number): Instant => new Date(epochMs).toISOString() as Instant
 
-/**
- * Parses an ISO 8601 date-time of a record; truncates to milliseconds. Undefined without an offset or `Z`, and for impossible dates, leap seconds, and
- * years outside 0000 to 9999 in UTC.
- */
+/** Truncates an ISO 8601 date-time to milliseconds. Undefined without an offset or `Z`, for impossible dates and leap seconds, and if no `Instant`. */
 export function parseInstant(text: string): Instant | undefined {
   if (instantPattern.test(text)) return text as Instant
   const read = readDateTime(text)
@@ -48,7 +45,6 @@ export function parseWindowBound(text: string, edge: 'from' | 'to'): WindowBound
   return isBeyondAll ? 'beyond-all' : toInstant(clampToInstants(boundMs))
 }
 
-/** Of the years 0000 to 9999. */
 const dayPattern = [
   '[0-9]{4}-(0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])',
   '[0-9]{4}-(0[469]|11)-(0[1-9]|[12][0-9]|30)',

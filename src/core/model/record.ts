@@ -81,10 +81,7 @@ function reader<Entity extends { id: string } | null>(member: string, read: (val
 
 const readChangedKey = reader('key', (value) => readValue('key', accountKeySchema.nullable(), value))
 
-/**
- * Both `{"revision": …, "key": null}` and a null value delete the key. Compaction keeps a record of the first kind, and removes a tombstone after
- * `delete.retention.ms`.
- */
+/** `{"revision": …, "key": null}` and a null value delete the key. Compaction keeps the first, and removes a tombstone after `delete.retention.ms`. */
 export function readAccountKeyRecord(recordKey: Buffer | null, value: Buffer | null) {
   const read = readChangedKey(recordKey, value)
   if (!read.ok) return read
@@ -139,7 +136,6 @@ const slots = {
   score: slotOf('result', 'score'),
 }
 
-/** Of the submission that was scanned last. */
 function scannedFoundBy(): FoundBy {
   const { scanner } = submissions
   const { data, score } = slots
@@ -176,7 +172,7 @@ const isReportStatus = (text: string): text is ReportStatus => (reportStatuses a
 
 /**
  * Validates a record value, and renders it without undocumented members. Refuses a member that is nested too deep or has too long a number for
- * Elasticsearch. (A member is nested as deep in the list document as in the record.)
+ * Elasticsearch. (In the list document, a member is nested as deep.)
  */
 function readNormalised<Entity, Read>(
   member: string,

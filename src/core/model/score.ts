@@ -30,8 +30,8 @@ export function meanOfParts(sums: readonly number[], count: number): number {
   const size = total < 0n ? -total : total
   const dividend = size << BigInt(spareBits)
   const quotient = dividend / BigInt(count)
-  // A sticky bit. `Number` rounds a quotient that lies exactly between two doubles to the even one. With a remainder, the mean is above the quotient, and
-  // must be rounded up: a lowest bit of 1 shows this.
+  // A sticky bit. `Number` rounds a quotient that lies exactly between two doubles to the even one. A remainder makes the mean higher, so it must be
+  // rounded up: a lowest bit of 1 shows this.
   const isExact = quotient * BigInt(count) === dividend
   const mean = Number(isExact ? quotient : quotient | 1n) * 2 ** -(spareBits + fractionBits)
   return total < 0n ? -mean : mean

@@ -2,11 +2,7 @@ import { hash } from 'node:crypto'
 import { foldCharacters, maxSearchedCharacters } from './foldCharacters.ts'
 import type { TeamId } from './ids.ts'
 
-
-/**
- * The prefix of a team's indexed terms, so that wildcard and fuzzy queries read no terms of other teams. Teams with the same salt are still separated by
- * the team filter of every search.
- */
+/** The prefix of a team's indexed terms: wildcard and fuzzy queries read few terms of other teams. (Every search filters by team.) */
 export const titleSalt = (teamId: TeamId): string => hash('sha256', teamId, 'base64url').slice(0, titleSaltLength)
 
 export const titleSaltLength = 8
@@ -208,10 +204,7 @@ const cut = (text: string, length: number): string => [...text].slice(0, length)
 
 const unique = (terms: readonly string[]): string[] => [...new Set(terms)]
 
-/**
- * A part of a search text without spaces: a word; words joined by punctuation or by a change from letters to digits; CJK characters with adjacent words;
- * an emoji.
- */
+/** A part of a search text without spaces: a word; words joined by punctuation or a change to digits; CJK characters with adjacent words; an emoji. */
 export type SoughtWord = readonly [TitleWord, ...TitleWord[]]
 
 /** English stop words: a title may lack one if it has the other words. */

@@ -14,7 +14,7 @@ export type Checks = Readonly<Record<string, Check>>
 
 export type CheckResult = CheckOutcome & { readonly name: string }
 
-/** By the name of a check; undefined means no problem. */
+/** Name of a check → its problem; undefined means no problem. */
 export type Problems = Readonly<Record<string, () => Promise<string | undefined>>>
 
 export const checksOf = (problems: Problems): Checks =>
@@ -52,7 +52,7 @@ export async function untilHealthy(checks: Checks, signal: AbortSignal): Promise
 /** A check that has not answered after two seconds has failed. */
 export class Health {
   readonly #checks = new Map<string, Check>()
-  /** By the name of a check. A check that runs is not started again, even if it ignores its signal. */
+  /** Outcome of a check by name. A running check is not started again, even if it ignores its signal. */
   readonly #outcomes: LRUCache<string, CheckOutcome>
   readonly #isDecisive: (name: string) => boolean
 

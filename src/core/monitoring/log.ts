@@ -36,8 +36,8 @@ const kindOf = (type: unknown): string | undefined =>
   typeof type === 'string' && /^\w+$/.test(type) ? type : undefined
 
 /**
- * The parts of an error that are safe to log. Clients attach data to errors: the Redis client the arguments of a command, such as a password; the
- * Elasticsearch client the bodies of request and response, even in messages.
+ * Leaves out what clients attach to errors: the Redis client a command's arguments, such as a password; the Elasticsearch client the bodies of request and
+ * response, even in messages.
  */
 function describeError(error: unknown, depth = 0): Readonly<Record<string, unknown>> {
   if (!(error instanceof Error)) return { type: typeof error }
@@ -53,7 +53,7 @@ function describeError(error: unknown, depth = 0): Readonly<Record<string, unkno
   }
 }
 
-/** Without the first lines, which repeat the message. */
+/** The stack without its first lines, which repeat the message. */
 const framesOf = ({ stack = '' }: Error): string => (stack.match(/^[ \t]+at .*/gm) ?? []).join('\n')
 
 /** Control characters, and Unicode's line ends. */

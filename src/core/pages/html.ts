@@ -34,7 +34,6 @@ export const contentSecurityPolicy = (more: Readonly<Record<string, string>>): s
     .map(([directive, sources]) => `${directive} ${sources}`)
     .join('; ')
 
-/** URL paths of the files that every page of an area loads. */
 export type AssetPaths = { readonly style: string; readonly script: string; readonly icon: string }
 
 type HtmlDocument = {

@@ -17,7 +17,6 @@ export interface StaticFile {
   readonly headers: Headers
 }
 
-/** `more`: additional headers. */
 export function staticFile(type: string, text: string, cacheControl: string, more: Headers = {}): StaticFile {
   const bytes = Buffer.from(text)
   const etag = `W/"${digestOf(text)}"`
@@ -57,14 +56,11 @@ export function pageAssets(folder: string, styleText: string, scriptText: string
 
 type PageAssets = {
   readonly paths: AssetPaths
-  /** By path. */
+  /** Keys are paths. */
   readonly files: ReadonlyMap<string, StaticFile>
 }
 
-/**
- * Whether `If-None-Match` matches `etag` by weak comparison; `*` matches all. `Cache-Control: no-cache` of a request is ignored: it addresses caches on
- * the way, and `fetch` adds it to every request with `If-None-Match`.
- */
+/** Weak comparison; `*` matches all. `no-cache` of a request is ignored: it addresses caches, and `fetch` adds it to every `If-None-Match`. */
 export const namesEtag = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.trim() === '*' || ifNoneMatch.includes(etag.replace(/^W\//, ''))
 

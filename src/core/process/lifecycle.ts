@@ -18,7 +18,7 @@ import { onStopSignals } from './stopSignals.ts'
 
 export type Started = {
   readonly checks: Checks
-  /** Besides `/livez`, `/readyz` and `/metrics`. */
+  /** Pages besides `/livez`, `/readyz` and `/metrics`. */
   pages?(health: Health): AdminPages
 }
 
@@ -48,10 +48,7 @@ type ServiceOptions = DefaultPorts & {
 
 export const serviceCommand = (options: ServiceOptions): Command => new Command().action(() => runService(options))
 
-/**
- * Runs a process until SIGTERM or SIGINT, then drains for `DRAIN_MS`, releases its resources and exits with 0. Exits with 78 for configuration problems,
- * with 1 for other failures. Logs JSON to stderr; serves the admin port.
- */
+/** Runs until SIGTERM or SIGINT, then drains for `DRAIN_MS`, releases resources and exits with 0. Exits with 78 for configuration problems, else 1. */
 async function runService(options: ServiceOptions): Promise<void> {
   let stop = (): void => process.exit(0)
   let force = stop
@@ -138,10 +135,7 @@ const pagesOf = (health: Health, metrics: Registry): AdminPages =>
 /** No engine has rejected the configuration so far; `unreachable`: the engines that have not answered the probe. */
 type CheckedConfig = { readonly config: Config; readonly unreachable: readonly EngineProbe[] }
 
-/**
- * Reads and validates the configuration of this process, and tries it on the engines. When a setting is invalid or an engine rejects it, writes every
- * problem to stderr and exits with 78. An unreachable engine is no problem.
- */
+/** When a setting is invalid or an engine rejects it, writes every problem to stderr and exits with 78. An unreachable engine is no problem. */
 export const configOrExit = async (needs: readonly Need[]): Promise<Config> => (await checkedConfigOrExit(needs)).config
 
 async function checkedConfigOrExit(needs: readonly Need[], ports?: DefaultPorts): Promise<CheckedConfig> {

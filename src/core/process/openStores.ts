@@ -13,7 +13,7 @@ export type Opening = Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | '
 
 export type Serving = Opening & Pick<ClientService, 'untilAble'>
 
-/** Also measures calls to Redis and `elasticsearch`, and closes both when the process ends. */
+/** Measures calls to Redis and `elasticsearch`, and closes both when the process ends. */
 export function openStores({ config, engines, log, metrics, release }: Opening, elasticsearch?: Client) {
   const calls = measureCalls(metrics)
   if (elasticsearch !== undefined) {

@@ -6,7 +6,6 @@ export interface ProgressBar {
   end(): void
 }
 
-/** Without a terminal. */
 const lineEveryMs = 10_000
 
 /** Shows progress with the time left: a bar on a terminal, otherwise a line every ten seconds. */

@@ -1,7 +1,4 @@
-/**
- * Exits with 78 if Node is too old: it would only report an unknown file extension. `bin/tidemark` preloads this file, which is CommonJS, so that every
- * Node can run it.
- */
+/** An old Node would only report an unknown file extension. `bin/tidemark` preloads this file; it is CommonJS, so that every Node can run it. */
 
 /** EX_CONFIG of sysexits.h. */
 const configExitCode = 78

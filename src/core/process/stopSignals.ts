@@ -1,7 +1,4 @@
-/**
- * At Ctrl-C, a terminal signals npm and its child. npm forwards the signal, so the child gets it twice within milliseconds. A person who presses Ctrl-C
- * twice takes longer than this.
- */
+/** At Ctrl-C, a terminal signals npm and its child, and npm forwards the signal: the child gets it twice within milliseconds. */
 const sameSignalMs = 1_000
 
 export function onStopSignals(stop: () => void, force: () => void): void {

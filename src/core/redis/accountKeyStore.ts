@@ -17,15 +17,15 @@ import { scanHashes } from './scanHashes.ts'
 
 /**
  * `incomplete`: keys are missing in Redis, so nothing was applied. `stale`: the same or a newer state is stored. `conflict`: another state of the same
- * revision is stored. `newest`: the stored state, if the caller must append it again: compaction would delete its record, which is before the applied
- * record; or it is a deletion whose record may never have been appended.
+ * revision is stored. `newest`: a stored state to append again, because compaction would delete its record, which is before the applied one; or because a
+ * deletion's record may never have been appended.
  */
 export type Applied = {
   readonly kind: 'applied' | 'incomplete' | 'stale' | 'conflict'
   readonly newest: AccountKeyState | undefined
 }
 
-/** `full`: other keys fill all slots. `held`: the key exists. `surplus`: the key exists, and other keys fill all slots. */
+/** Other keys fill all slots (`full`), the key exists (`held`), or both (`surplus`). */
 type Reserved = 'reserved' | 'full' | 'held' | 'surplus' | 'deleted'
 
 /** A contested digest (`accountKeyScripts.ts`). `keys`: `<teamId>/<keyId>` of its live keys, and `<teamId>/<keyId> in another partition`. */
@@ -43,10 +43,7 @@ const replayLifeMs = 3_600_000
 
 type ApplyReply = readonly [kind: Applied['kind'], newest?: string | null]
 
-/**
- * The account keys in Redis, which authenticate requests; Kafka has their durable copy. Scripts compare revisions, so records may be applied twice, late,
- * and by several writers at once.
- */
+/** The keys that authenticate requests; Kafka has their durable copy. Records may be applied twice, late, and by several writers at once. */
 export class AccountKeyStore {
   readonly #redis: RedisConnection
 
@@ -54,7 +51,7 @@ export class AccountKeyStore {
     this.#redis = redis
   }
 
-  /** The run of Redis, if it contains every account key; undefined while keys are missing. */
+  /** Undefined while keys are missing in the present run of Redis. */
   async completeRun(): Promise<string | undefined> {
     const { client, keys, runId } = this.#redis
     const completeOn = await client.get(keys.accountKeysComplete)
@@ -147,8 +144,8 @@ export class AccountKeyStore {
   }
 
   /**
-   * Starts a replay of all records; `token` is unique to it. `complete` ends the replay. It resolves with false if Redis may have lost keys since the
-   * start, or the replay took more than an hour: then it must be repeated.
+   * `token` is unique to the replay. `complete` ends it, and resolves with false if Redis may have lost keys, or the replay took more than an hour: then
+   * it must be repeated.
    */
   async beginReplay(token: string): Promise<{ complete(): Promise<boolean> }> {
     const { client, keys, runId } = this.#redis
@@ -165,7 +162,7 @@ export class AccountKeyStore {
   #fields = (teamId: TeamId): Promise<Record<string, string>> =>
     this.#readWhole(({ client, keys }) => client.hgetall(keys.teamKeys(teamId)))
 
-  /** Reads in one round trip. Rejects with `AccountKeysIncomplete` unless the store is complete before and after: Redis may lose all keys in between. */
+  /** Rejects with `AccountKeysIncomplete` unless the store is complete before and after: Redis may lose all keys in between. */
   async #readWhole<T>(read: (redis: RedisConnection) => Promise<T>): Promise<T> {
     const [before, result, after] = await Promise.all([this.isComplete(), read(this.#redis), this.isComplete()])
     if (before && after) return result
@@ -180,7 +177,7 @@ export const holderOf = (teamId: TeamId, keyId: EntityId, { state, expiresAt }: 
   expiresAtMs: expiresAt == null ? null : Date.parse(expiresAt),
 })
 
-/** A field of `teamKeys` or `deletedKeys` (accountKeyScripts.ts); undefined for a reserved slot and an empty text. */
+/** Parses a field of `teamKeys` or `deletedKeys` (accountKeyScripts.ts); undefined for a reserved slot and an empty text. */
 export function readField(field: string): AccountKeyState | undefined {
   const value = field.slice(field.indexOf(' ') + 1)
   const state = value === '' ? undefined : (JSON.parse(value) as AccountKeyState)

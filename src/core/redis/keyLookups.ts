@@ -18,7 +18,7 @@ export const isValid = ({ state, expiresAtMs }: KeyHolder, nowMs: number): boole
 
 export type RequestWindow = { readonly requests: number; readonly leftMs: number }
 
-/** Counts `requests` more requests of the key `<teamId>/<keyId>`. Resolves with its window after the last of these requests. */
+/** Resolves with the window of the key `<teamId>/<keyId>` after the last of these requests. */
 export type CountRequests = (key: string, requests: number) => Promise<RequestWindow>
 
 /**
@@ -44,7 +44,7 @@ const maxKeysPerCall = 64
 /** The next request with an evicted digest needs a second round trip. */
 const maxOpened = 10_000
 
-/** For each digest, its key and the freshness of the lists of the key's team. A contested digest has no key, even if all but one of its keys are revoked. */
+/** A contested digest has no holder, even if all but one of its keys are revoked. */
 const lookupScript = script(`${freshnessLua}
 local function lookUp(digest)
   local holders = redis.call('HVALS', digest)
@@ -65,7 +65,7 @@ type PendingLookup = {
   readonly requests: { resolve(lookup: Lookup): void; reject(error: unknown): void }[]
 }
 
-/** Sent with a look-up, for the key that the digest had before. */
+/** A count that was sent with a look-up, for the key that the digest had before. */
 type Counted = { readonly key: string; readonly window: Promise<RequestWindow> }
 
 const uncounted: RequestWindow = { requests: 0, leftMs: 0 }
@@ -76,7 +76,6 @@ const uncounted: RequestWindow = { requests: 0, leftMs: 0 }
  */
 export function shareLookups(redis: RedisConnection, count: CountRequests = async () => uncounted): LookUp {
   const { countAhead, answer } = countingIn(redis, count)
-  /** Empty while no call is under way. */
   let underWay: readonly PendingLookup[] = []
   let waiting = new Map<string, PendingLookup>()
 
@@ -124,11 +123,11 @@ export function shareLookups(redis: RedisConnection, count: CountRequests = asyn
 }
 
 interface Counting {
-  /** Undefined if the key of the digest is not cached, or the requests are not counted. */
+  /** Sends the count. Undefined if the key of the digest is not cached, or the requests are not counted. */
   readonly countAhead: (pending: PendingLookup) => Counted | undefined
   /**
-   * Answers requests, each with its own number in the window. Example: 3 requests share a call, after which the window has 7, so they get 5, 6 and 7. The
-   * time of a window's first request is stored as the last use of the key.
+   * Each request gets its own number in the window. Example: 3 requests share a call, after which the window has 7, so they get 5, 6 and 7. The time of a
+   * window's first request is the key's last use.
    */
   readonly answer: (pending: PendingLookup, lookup: Lookup, counted: Counted | undefined) => Promise<void>
 }
@@ -194,8 +193,8 @@ function lookupIn(reply: LookupReply[1] | undefined): Lookup {
 }
 
 /**
- * The holders of keys in the order of `digests`, in one round trip; null for an unknown or contested digest. Undefined unless the store is complete before
- * and after: Redis may lose all keys meanwhile, or a replay may end, and then a null would prove nothing.
+ * Null for an unknown or contested digest. Undefined unless the store is complete before and after: Redis may lose all keys meanwhile, or a replay may
+ * end, and then a null would prove nothing.
  */
 export async function readHolders(
   { client, keys, runId }: RedisConnection,

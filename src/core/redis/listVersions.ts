@@ -13,14 +13,11 @@ export type Freshness = {
   readonly watermark: Instant | null
   /** Null for a list without `indices`. */
   readonly versions: Readonly<Record<EntityType, ListVersion | null>>
-  /**
-   * Undefined while no generation serves, or a partition has no visible position. Then the API searches the read aliases, which may point to another
-   * generation, because a switch moves them last.
-   */
+  /** Undefined while no generation serves, or a partition has no visible position. Then the API searches the read aliases, which a switch moves last. */
   readonly indices: Readonly<Record<EntityType, ListIndices | undefined>>
 }
 
-/** Arguments of `freshnessOf`: names and name prefixes to read, and a token for lists without one. */
+/** Names and name prefixes that `freshnessOf` reads, and a token for lists without one. */
 export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => [
   keys.serving,
   keys.changeToken(''),
@@ -32,12 +29,10 @@ export const freshnessValueCount = 3 + entityTypes.length
 
 /**
  * Lua `freshnessOf(team, first)`, with `freshnessValues` from ARGV[first] on. Call it before the search: a version that is read later may name a change
- * that the search has not returned.
+ * that the search has not returned. A list without a token gets `newToken`, if a generation serves.
  *
  * It reads tokens and watermark in one step. Otherwise: the API reads the token. An indexer publishes a change, with a new token and a later watermark.
  * The API reads this watermark, and answers 304 to a client with the old token, as if the client had the change.
- *
- * A list without a token gets `newToken`, if a generation serves.
  */
 export const freshnessLua = `
 local function freshnessOf(team, first)
@@ -66,7 +61,6 @@ type ListReply = readonly [
   details: string | null,
 ]
 
-/** The generation, then the values of the list of forms, then of submissions. */
 export type FreshnessReply = readonly [generation: string | null, ...forms: ListReply, ...submissions: ListReply]
 
 const readVersionsScript = script(`
@@ -116,6 +110,6 @@ const listVersionIn = (generation: string | null, reply: ListReply): ListVersion
 const lowestOf = (forms: string | null, submissions: string | null): Instant | null =>
   forms === null || submissions === null ? null : toInstant(Math.min(Number(forms), Number(submissions)))
 
-/** After Redis has lost tokens, a new salt changes the versions of all lists of a generation (`visiblePositions.ts`). */
+/** After Redis has lost tokens, a new salt changes all versions of a generation (visiblePositions.ts). */
 const versionOf = (generation: string | null, salt: string | null, token: string | null): ListVersion | null =>
   generation === null || salt === null || token === null ? null : (`${generation} ${salt} ${token}` as ListVersion)

@@ -13,9 +13,9 @@ import { readServing } from './serving.ts'
 import type { CursorKey } from './visiblePositions.ts'
 
 export type VisibleTimes = {
-  /** The watermark of answers: the lowest time (epoch ms) of all partitions; undefined while there is no watermark. */
+  /** The lowest time (epoch ms) of all partitions; undefined while a partition has none, or deletions may be missing. */
   readonly watermarkMs: number | undefined
-  /** Everything that was appended to the partition before this time (epoch ms) is searchable; undefined while no such time is published. */
+  /** Everything that was appended to the partition before this time (epoch ms) is searchable. */
   timeMs(type: EntityType, partition: number): number | undefined
 }
 
@@ -48,10 +48,10 @@ export async function readPublishedPositions(
 /** Every record below offset `position` is searchable. Everything that was appended before `timeMs` (epoch ms; 0 if unknown) is below `position`. */
 export type VisiblePosition = { readonly position: number; readonly timeMs: number }
 
-/** What one script reads for a page of a change feed, or for a new cursor. Version and positions are true of these indices. */
+/** Read in one script: version and positions are true of these indices. */
 export type VisibleList = {
   readonly version: ListVersion
-  /** To be searched by name: the aliases may point to another generation. */
+  /** Physical names: the aliases may point to another generation. */
   readonly indices: ListIndices
   readonly cursorKey: CursorKey
   /** Every partition of the topic, by its number. */
@@ -65,8 +65,8 @@ if read[1] then positions = redis.call('HGETALL', ARGV[2] .. read[1]) end
 return {read, positions}`)
 
 /**
- * Reads the version of a list and the visible positions of its topic, in one step; call it before the search. `visible` is undefined while no generation
- * serves or a partition has no position (which does not mean position 0), and once deletions may be missing.
+ * Call it before the search. `visible` is undefined while no generation serves or a partition has no position (which does not mean position 0), and once
+ * deletions may be missing.
  */
 export async function readVisibleList(
   redis: RedisConnection,

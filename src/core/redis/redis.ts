@@ -10,10 +10,7 @@ import { type RedisKeys, redisKeys } from './redisKeys.ts'
 export interface RedisConnection {
   readonly client: Redis
   readonly keys: RedisKeys
-  /**
-   * The run of the server (`runIn`); undefined until the connected server has reported it. A restart or failover begins a new run, and Redis may have lost
-   * the writes of the last second.
-   */
+  /** The run of the server (`runIn`); undefined until the server has reported it. In a new run, Redis may have lost the writes of the last second. */
   readonly runId: () => string | undefined
   readonly close: () => Promise<void>
 }
@@ -37,8 +34,8 @@ const runIdRetryMs = 500
 const runIdPollMs = 5_000
 
 /**
- * Connects to Redis, and reconnects for ever. While Redis is unreachable, a command fails at once; without a reply, it fails after two seconds. With
- * Sentinels, the client connects to the new master once a Sentinel reports the failover, even if the old master still answers.
+ * Reconnects for ever. While Redis is unreachable, a command fails at once; without a reply, it fails after two seconds. With Sentinels, the client
+ * connects to the new master once a Sentinel reports the failover, even if the old master still answers.
  */
 export function connectRedis(
   config: Pick<Config, 'INDEX_PREFIX'> & Partial<Config>,
@@ -78,7 +75,7 @@ export function connectRedis(
   return connectionOver(client, config.INDEX_PREFIX, onError)
 }
 
-/** The options that may change while a process runs. Even an empty `tls` turns TLS on. */
+/** These options may change while a process runs. Even an empty `tls` turns TLS on. */
 function credentialsOf(config: Partial<Config>): Pick<RedisOptions, 'tls' | 'username' | 'password'> {
   const { REDIS_CA_FILE: ca, REDIS_CERT_FILE: cert, REDIS_KEY_FILE: key } = config
   const { username = '', password = '' } = URL.parse(config.REDIS_URL ?? '') ?? {}
@@ -94,7 +91,7 @@ export const refusesDatabase = (error: Error): boolean =>
 
 export function connectionOver(client: Redis, prefix: string, onError: (error: Error) => void): RedisConnection {
   let runId: string | undefined
-  /** The present connection. Replies on earlier connections are ignored. */
+  /** Replies on earlier connections are ignored. */
   let current: object | undefined
   client.on('error', onError)
   client.on('close', () => {
@@ -111,7 +108,7 @@ export function connectionOver(client: Redis, prefix: string, onError: (error: E
       },
       (error: Error) => {
         onError(error)
-        // Redis may hang without closing the connection. Until it reports its run, its account keys are treated as incomplete.
+        // Redis may hang without closing the connection.
         setTimeout(readRunId, runIdRetryMs, connection).unref()
       },
     )
@@ -160,10 +157,7 @@ export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, 
   }
 }
 
-/**
- * A Lua script, run by EVALSHA and loaded at first use. `names` become KEYS, `values` ARGV. Redis requires write permission for every key in KEYS, so a
- * key that a script only reads is in `values`.
- */
+/** `names` become KEYS, `values` ARGV. Redis requires write permission for KEYS, so a key that a script only reads is in `values`. */
 export function script(lua: string) {
   const sha = hash('sha1', lua)
   return async ({ client }: RedisConnection, names: readonly string[], values: readonly (string | number)[]) => {

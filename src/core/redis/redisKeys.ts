@@ -1,20 +1,14 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
 import type { Digest, EntityType, TeamId, TeamList } from '../model/ids.ts'
 
-/**
- * Every key in Redis: its type, its lifetime if it expires, its content, and who writes it. A function that is called with `''` returns the prefix of all
- * keys of its kind.
- */
+/** Type, lifetime, content and writer of every key in Redis. A function that is called with `''` returns the prefix of all keys of its kind. */
 export interface RedisKeys {
   /**
-   * Hash, `<teamId>/<keyId>` → JSON: the live keys with this digest, with state and expiry. A key with live records in two partitions has a second field,
-   * so that its digest opens nothing. `AccountKeyStore`.
+   * Hash, `<teamId>/<keyId>` → JSON: the live keys with this digest, with state and expiry. Several fields (accountKeyScripts.ts): no request is accepted
+   * with the digest. `AccountKeyStore`.
    */
   readonly accountKey: (digest: Digest | '') => string
-  /**
-   * Hash, key id → position and JSON: a team's live keys and reserved slots, and its deleted keys until an indexer has read the deletion.
-   * `AccountKeyStore`.
-   */
+  /** Hash, key id → position and JSON: a team's live keys, reserved slots, and deletions that no indexer has read yet. `AccountKeyStore`. */
   readonly teamKeys: (teamId: TeamId | '') => string
   /** Hash, key id → position and JSON: a team's deleted keys. An older record, read later, does not bring a key back. `AccountKeyStore`. */
   readonly deletedKeys: (teamId: TeamId | '') => string
@@ -22,16 +16,13 @@ export interface RedisKeys {
   readonly accountKeyReplay: (token: string) => string
   /** Hash, key id → epoch ms, 90 d: the last use of each key of a team. The key may have been used for another minute. `shareLookups`. */
   readonly lastUse: (teamId: TeamId | '') => string
-  /**
-   * String: random text in the version of a list, replaced once a change of the list is searchable. `publishVisiblePositions`; the first text of a list:
-   * `freshnessLua`.
-   */
+  /** String: random text, replaced once a change of the list is searchable. `publishVisiblePositions`; the first text: `freshnessLua`. */
   readonly changeToken: (list: TeamList | '') => string
   /** String, JSON, 15 min: the user of a session of the settings area, under the SHA-256 of the session id. src/settings/sessions.ts. */
   readonly session: (digest: string) => string
   /** String, 10 min: a sign-in token that was used, under the SHA-256 of its `jti`. src/settings/signIn.ts. */
   readonly usedSignIn: (digest: string) => string
-  /** Set: the digests that open nothing, because `accountKey` has two fields or more. `AccountKeyStore`. */
+  /** Set: the digests whose `accountKey` has several fields. `AccountKeyStore`. */
   readonly contestedDigests: string
   /** String: the run of Redis (`runId`) that got every account key. In another run, keys may be missing. `AccountKeyStore`. */
   readonly accountKeysComplete: string

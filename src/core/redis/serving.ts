@@ -1,17 +1,14 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
 import { type RedisConnection, script } from './redis.ts'
 
-/** Returns 0 and changes nothing if `ARGV[2]` is given and the serving generation is neither `ARGV[1]` nor `ARGV[2]`. */
+/** With `ARGV[2]`, returns 0 and changes nothing if a generation other than `ARGV[1]` and `ARGV[2]` serves. */
 const setServingScript = script(`
 local serving = redis.call('GET', KEYS[1])
 if ARGV[2] and serving and serving ~= ARGV[1] and serving ~= ARGV[2] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1])
 return 1`)
 
-/**
- * Makes requests read the indices, positions and versions of `generation`. With `instead` ('': none), rejects if another generation serves than
- * `generation` or `instead`.
- */
+/** Requests then read indices, positions and versions of `generation`. With `instead` ('': none), rejects if a third generation serves. */
 export async function setServing(
   redis: RedisConnection,
   generation: GenerationTag,
@@ -48,5 +45,4 @@ export const extendSwitchLock = async (redis: RedisConnection, holder: string, m
 export const isSwitchLocked = async ({ client, keys }: RedisConnection): Promise<boolean> =>
   (await client.exists(keys.switchLock)) === 1
 
-/** False if the lock had expired. */
 export const releaseSwitchLock = (redis: RedisConnection, holder: string) => extendSwitchLock(redis, holder, 0)

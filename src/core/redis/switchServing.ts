@@ -12,12 +12,12 @@ import {
 /**
  * Makes requests read the next generation instead of the serving one, in one step:
  *
- * 1. Raises the positions and times of the next generation to those that the rebuild has reached.
- * 2. Compares its positions with the positions of the serving generation, which no indexer raises while the rebuild owns the lock. If a position of the
- *    next generation is lower, returns `behind`: followers may have read further already.
- * 3. Raises the times of the next generation to the times of the serving generation. Example: in the serving generation, everything that was appended
- *    before 12:00 is below offset 70. By step 2 the next generation shows everything below 70, too, so 12:00 is true of it as well.
- * 4. Makes the next generation serve, and deletes the lock.
+ * 1. Raises its positions and times to those that the rebuild has reached.
+ * 2. Returns `behind` if one of its positions is lower than in the serving generation: followers may have read further already. No indexer raises the
+ *    serving positions while the rebuild owns the lock.
+ * 3. Raises its times to those of the serving generation. Example: there, everything that was appended before 12:00 is below offset 70. By step 2 the next
+ *    generation shows everything below 70, too, so 12:00 is true of it as well.
+ * 4. Makes it serve, and deletes the lock.
  *
  * If the reply is lost and the script runs again, it returns `switched` again.
  */
@@ -57,25 +57,18 @@ return {'switched'}`)
 export type ReachedPartition = Omit<PublishedPartition, 'from'>
 
 export type AskedSwitch = {
-  /** The owner of the lock. */
   readonly holder: string
-  /** The generation that serves now, with which the rebuild has compared the next one. */
+  /** The serving generation, with which the rebuild has compared the next one. */
   readonly from: GenerationTag
   readonly to: { readonly tag: GenerationTag; readonly indices: Indices }
   readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>
   /** Every partition of both topics. */
   readonly reached: readonly ReachedPartition[]
-  /**
-   * The entity types whose topics were replaced by other logs after `from` was read. Offsets of two logs cannot be compared, so neither positions nor
-   * times of `from` are used.
-   */
+  /** Types whose topics were replaced by other logs after `from` was read. Offsets of two logs cannot be compared, so `from` is not used. */
   readonly replaced: ReadonlySet<EntityType>
 }
 
-/**
- * Unless the result is `switched`, nothing has changed for readers, and the lock stays. `behind`: the next generation has not reached the visible position
- * of this partition.
- */
+/** Unless `switched`, nothing has changed for readers, and the lock stays. `behind`: `to` has not reached the visible position of this partition. */
 export type SwitchResult =
   | { readonly kind: 'switched' }
   | { readonly kind: 'lock lost' }

@@ -4,24 +4,21 @@ import { type Branded, type EntityType, entityTypes, randomToken, type TeamList 
 import { type RedisConnection, script } from './redis.ts'
 
 /**
- * The AES-256 key (base64) that seals the cursors of a change feed, stored in the `_meta` of the list index. A rebuild copies the key to the new
- * generation, unless followers may lack deletions or a topic was replaced. Cursors sealed by another key are refused.
+ * The AES-256 key (base64) that seals the cursors of a change feed; cursors with another key are refused. A rebuild keeps the key, unless followers may
+ * lack deletions or a topic was replaced. Stored in `_meta` of the list index.
  */
 export type CursorKey = Branded<string, 'CursorKey'>
 
 export const newCursorKey = (): CursorKey => randomBytes(32).toString('base64') as CursorKey
 
-/** A partition after a refresh: every record from offset `from` to below `to` is searchable in every copy of the index. */
+/** After a refresh, every record from offset `from` to below `to` is searchable in every copy of the index. */
 export type PublishedPartition = {
   readonly type: EntityType
   readonly partition: number
-  /** The position that this indexer has published last; before its first publication, the committed offset. */
+  /** What this indexer has published last; before its first publication, the committed offset. */
   readonly from: bigint
   readonly to: bigint
-  /**
-   * Everything that was appended before this time (epoch ms) is below `to`. 0 if there is no such time, for example in a topic without log-append times:
-   * then the stored time is removed, and the watermark with it.
-   */
+  /** Everything that was appended before this time (epoch ms) is below `to`. 0 if unknown, as without log-append times: removes the stored time. */
   readonly timeMs: number
 }
 
@@ -39,7 +36,7 @@ export type PublishedRound = {
   readonly mayLackDeletions: boolean
 }
 
-/** The most lists whose tokens one script replaces without blocking Redis for too long. If more lists changed, the round changes the versions of all lists. */
+/** The most lists whose tokens one script may replace without blocking Redis for too long. If more lists changed, the versions of all lists change. */
 export const maxListsPerRound = 5_000
 
 /** After this time without another round, the positions of a generation expire. */
@@ -83,14 +80,12 @@ end`
  * Publishes a round in one step:
  *
  * - Positions only rise. If a former owner of the partition publishes offset 60 after 70 was published, 70 stays, which is still true.
- * - Tokens of changed lists are replaced in the same step. If they were replaced earlier, a follower could read the new token with the old positions, and
- *   would get "nothing new" when the positions move. If they were replaced later, a follower with the old token would get "nothing new" although the
- *   change is visible.
+ * - Tokens of changed lists are replaced in the same step. Earlier: a follower could read the new token with the old positions, and would get "nothing
+ *   new" when the positions move. Later: a follower with the old token would get "nothing new" although the change is visible.
  * - If a stored position is missing or below `from`, Redis has lost a publication, perhaps with tokens of lists that this round does not name. A new salt
- *   gives every list another version, so that no client gets 304 for a changed list. A round that is the first to report missing deletions changes the
- *   salt, too.
- * - While a rebuild owns the lock of the switch, the serving generation publishes new versions of its lists, but no positions.
- * - The indices of an entity type are named once every partition of its topic has a position. Until then, requests do not search them.
+ *   gives every list another version, so that no client gets 304 for a changed list. So does the first round with `mayLackDeletions`.
+ * - While a rebuild owns the lock of the switch, the serving generation publishes list versions, but no positions.
+ * - Requests search the indices of an entity type once every partition of its topic has a position.
  */
 const publishScript = script(`${raiseLua}${noteWatermarkLua}
 local now = {ARGV[2], ARGV[3]}
@@ -126,9 +121,8 @@ return {isComplete and 'complete' or 'incomplete', serving, watermarks[1], water
 export type RoundPublished = {
   /** `locked`: a rebuild is switching, so only list versions were published. `complete`: every partition of both topics has a position. */
   readonly outcome: 'locked' | 'incomplete' | 'complete'
-  /** Undefined if no generation serves. */
   readonly serving: GenerationTag | undefined
-  /** Everything that was appended to the round's generation before this time (epoch ms) is searchable; undefined while there is no such time. */
+  /** Everything that was appended before this time (epoch ms) is searchable in this generation; undefined while unknown. */
   readonly watermarkMs: number | undefined
 }
 
@@ -165,7 +159,7 @@ export async function publishVisiblePositions(
   return { outcome, serving: serving === '' ? undefined : (serving as GenerationTag), watermarkMs }
 }
 
-/** Whether both entity types have positions, and no round has reported that the generation may lack deletions. */
+/** False if an entity type has no positions, or a round has reported that the generation may lack deletions. */
 export async function knowsDeletions({ client, keys }: RedisConnection, generation: GenerationTag): Promise<boolean> {
   const hashes = await Promise.all(
     entityTypes.map((type) => client.hmget(keys.visiblePositions(type, generation), 'partitions', 'withheld')),
