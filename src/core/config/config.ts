@@ -7,7 +7,7 @@ import { beginsLikeOurs, unknownNameProblems } from './unknownNames.ts'
 
 export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
 
-/** An engine, or the sign-in of team owners, without which a process cannot work. Its variables must be set. */
+/** What a process cannot do without: an engine, or the sign-in of team owners. Its variables must be set. */
 export type Need = Engine | 'sign-in'
 
 const topics = {

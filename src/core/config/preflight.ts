@@ -67,7 +67,7 @@ export async function probeLater(
   }
 }
 
-/** Undefined if this process and the engine trust each other's certificate (the engine judges within `judgementMs`), or nothing answers. */
+/** The problem if this process rejects the engine's certificate, or the engine rejects the certificate of this process within `judgementMs`. */
 async function certificateProblem(
   probe: EngineProbe,
   { host, port }: Address,

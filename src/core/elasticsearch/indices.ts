@@ -51,7 +51,7 @@ export const writeAliasesOf = (indices: Indices, rebuild?: string): WriteAliases
 export const physicalName = (prefix: string, kind: DocumentKind, version: number, generation: number): PhysicalIndex =>
   `${prefix}-${kind}-v${version}-${generation}` as PhysicalIndex
 
-/** `version`: of the mapping. */
+/** `version` is the mapping's. */
 export type PhysicalName = { readonly kind: DocumentKind; readonly version: number; readonly generation: number }
 
 /** Undefined for other names. `prefix` contains no regex characters. */

@@ -46,7 +46,7 @@ export function requestMetrics<Reason extends string>(
 
 type Matched = { readonly matched?: readonly { readonly path: string | RegExp }[] }
 
-/** The pattern of the route that matches the path, for any method; undefined if there is none, or before routing. */
+/** The pattern of the route that matches the path, for any method; undefined without such a route, or before routing. */
 export function routeOf({ matched }: Matched): string | undefined {
   const path = matched?.[0]?.path
   return path === undefined ? undefined : String(path)

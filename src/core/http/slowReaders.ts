@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 export const floorBytesPerSecond = 5_000
 /**
  * How far a client may be behind the floor. A client that reads 10,000 bytes a second gets a page of 1.5 MiB within this time, even if the server sees its
- * progress late: on loopback, the kernel takes 1.5 MB at once, and reports no progress until some of it is read.
+ * progress late. (On loopback, the kernel takes 1.5 MB at once, and reports no progress until some of it is read.)
  */
 export const usualPatienceMs = 180_000
 

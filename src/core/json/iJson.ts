@@ -50,7 +50,7 @@ function withoutHalves(json: Buffer): Buffer {
   return whole
 }
 
-/** Escapes of \ud800 to \udfff; undefined for any other text. */
+/** The half whose escape (\ud800 to \udfff) begins at `at`; undefined for other text. */
 function halfAt(json: Buffer, at: number): 'high' | 'low' | undefined {
   if (json[at] !== backslash || json[at + 1] !== u || lowerCase(json[at + 2]) !== d) return undefined
   if (!isHexDigit(json[at + 3]) || !isHexDigit(json[at + 4]) || !isHexDigit(json[at + 5])) return undefined

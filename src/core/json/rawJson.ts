@@ -62,7 +62,10 @@ function clean(text: string, from: number): Cleaned {
   return { raw: first === '{' ? `{${raw}}` : `[${raw}]`, end }
 }
 
-/** `take` gets the offset of each value in the object or array at `from`, and its name. It returns the offset after the value, as this function does. */
+/**
+ * `take` gets the offset of each value in the object or array at `from`, and a member's name; it returns the offset after the value. Returns the offset
+ * after the whole.
+ */
 function walk(text: string, from: number, take: (at: number, name: string | undefined) => number): number {
   const first = text[from]
   if (first !== '{' && first !== '[') return from

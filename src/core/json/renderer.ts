@@ -24,7 +24,7 @@ export class RecordRenderer {
   readonly #detail: readonly Step[]
   #to = Buffer.allocUnsafe(64 * 1024)
   #at = 0
-  /** The scanned bytes to copy next; `#end` is -1 if there are none. */
+  /** The scanned bytes to copy next; `#end` is -1 if nothing is to be copied. */
   #start = 0
   #end = none
 
@@ -48,7 +48,7 @@ export class RecordRenderer {
     return isAccepted ? undefined : this.scanner.rejectedPath
   }
 
-  /** By the path of a member. Throws for an unknown member. */
+  /** Throws if the shape has no member at this path. */
   slotOf(...path: readonly string[]): number {
     let shape: Shape | undefined = this.#shape
     let slot: number | undefined

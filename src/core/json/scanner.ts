@@ -51,13 +51,13 @@ export type Member = {
   readonly slot: number
   readonly kind: Kind
   readonly shape: Shape | undefined
-  /** The member that followed this one in the last object. */
+  /** The member after this member in the last object. */
   next: Member | undefined
 }
 
 /**
- * Finds the values of known members in one pass over simple JSON: known members have the expected types, known names appear once and without escapes,
- * white space is spaces only, and nesting and numbers are within the limits of Elasticsearch. `RecordRenderer` normalises other JSON first. If `read`
+ * Finds the values of known members in one pass over simple JSON. Simple: known members have the expected types; known names appear once and without
+ * escapes; white space is spaces only; nesting and numbers are within the limits of Elasticsearch. `RecordRenderer` normalises other JSON first. If `read`
  * accepts valid UTF-8, `JSON.parse` accepts it, too.
  */
 export class Scanner {
@@ -96,7 +96,7 @@ export class Scanner {
     return this.#starts[slot] ?? none
   }
 
-  /** For a member that is present. */
+  /** The member must be present. */
   endOf(slot: number): number {
     return this.#ends[slot] ?? none
   }
@@ -251,7 +251,7 @@ function kindAt(code: number | undefined): Exclude<Kind, 'integer' | 'any'> | 'n
   return code === minus || isDigit(code) ? 'number' : undefined
 }
 
-/** In bytes after the backslash; 0 if the escape is invalid. */
+/** The number of bytes after the backslash; 0 if the escape is invalid. */
 function escapeLength(bytes: Uint8Array, at: number): number {
   const code = bytes[at]
   if (code === 0x75) return [1, 2, 3, 4].every((digit) => isHexDigit(bytes[at + digit])) ? 5 : 0

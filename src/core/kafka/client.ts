@@ -66,7 +66,7 @@ function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {
 
 const sizeBytes = 4
 
-/** SASL OAUTHBEARER (RFC 7628). `problem` is reported if Kafka refuses the token, which the OAUTHBEARER of KafkaJS mistakes for success. */
+/** SASL OAUTHBEARER (RFC 7628). Reports `problem` if Kafka refuses the token. KafkaJS's own OAUTHBEARER mistakes a refusal for success. */
 export const bearer = ({ read, forget }: TokenCache, problem: Problem): Mechanism => ({
   mechanism: 'oauthbearer',
   authenticationProvider: ({ saslAuthenticate }) => ({

@@ -5,8 +5,8 @@ import { partitionName, type TopicPartition } from './sourceRecord.ts'
 export type PartitionTime = TopicPartition & { readonly afterMs: number }
 
 /**
- * By `partitionName`, the offset of the first record after `afterMs` (epoch ms); leaves out partitions without one. `times` names a partition once at
- * most. Rejects if a topic is missing or a leader does not answer.
+ * By `partitionName`, the offset of the first record after `afterMs` (epoch ms); leaves out partitions without such a record. `times` names a partition
+ * once at most. Rejects if a topic is missing or a leader does not answer.
  */
 export async function offsetsAfter(kafka: Kafka, times: readonly PartitionTime[]): Promise<Map<string, bigint>> {
   const firstOffsets = new Map<string, bigint>()

@@ -85,7 +85,6 @@ function* recordsIn(topic: string, { partition, messages, span: { from, to } }: 
 
 /** `emptyAnswers`: how many answers in a row were empty although the last stable offset had reached `to`. */
 type Unread = OffsetSpan & { readonly emptyAnswers: number }
-/** `next`: the offset to fetch next. */
 type Fetched = Pick<FetchAnswer, 'partition' | 'messages'> & {
   readonly span: OffsetSpan
   readonly next: bigint

@@ -28,7 +28,7 @@ export class Undecodable extends Error {
 
 /** A batch that decompresses to more bytes is undecodable. */
 const maxBatchBytes = 256 * 1024 * 1024
-/** After a batch with which a partition has this many decompressed bytes, decoding stops; the consumer fetches the rest again. */
+/** Once a partition has this many decompressed bytes, decoding stops before its next batch. The consumer fetches the rest again. */
 const maxPartitionBytes = 4 * 1024 * 1024
 /** Decoding also stops after this many records, even within a batch: a compressed batch of 25 KB may contain millions of records. */
 const maxPartitionRecords = 50_000
@@ -169,7 +169,7 @@ export const gapRecord = (last: bigint): FetchedRecord => ({
   isGap: true,
 })
 
-/** KafkaJS would drop control records and aborted records, and with them their timestamps: the indexer stores the latest append time of a partition. */
+/** Makes placeholders of control records and aborted records. KafkaJS would drop their timestamps, which the indexer stores as latest append time. */
 export function withSkipped(records: readonly FetchedRecord[]): readonly FetchedRecord[] {
   if (!records.some(({ isControlRecord }) => isControlRecord)) return records
   return records.map((record) => {
@@ -178,7 +178,7 @@ export function withSkipped(records: readonly FetchedRecord[]): readonly Fetched
   })
 }
 
-/** Whether this is not to be delivered as a record. */
+/** Placeholders and control records are not delivered. */
 export const isPlaceholder = ({ isControlRecord, isGap, isSkipped }: FetchedRecord): boolean =>
   isControlRecord || isGap === true || isSkipped === true
 

@@ -21,7 +21,7 @@ export interface KafkaSink {
 /** How long a broker waits for in-sync replicas. The client's request timeout is longer, so it gets the broker's answer. */
 const timeoutMs = 8_000
 
-/** Larger records are compressed: a dead letter whose source was compressed may exceed `max.message.bytes`, which bounds compressed bytes. */
+/** Larger records are compressed: otherwise a dead letter whose source was compressed could exceed `max.message.bytes`, which bounds compressed bytes. */
 const compressedFromBytes = 256 * 1024
 
 export const createProducer = (kafka: Kafka): Producer =>

@@ -46,7 +46,7 @@ export const foldCharacters = (title: string): string =>
     .replace(katakana, (letter) => String.fromCharCode(letter.charCodeAt(0) - hiraganaDistance))
 
 /**
- * In Unicode the ten digits of a script follow each other, so the value is the number of digits before this one. Modulo ten, because another script's
+ * In Unicode the ten digits of a script follow each other, so the value of a digit is the number of digits before it. Modulo ten, because another script's
  * digits may directly precede them, as with Pa'o and Eastern Pwo Karen.
  */
 function digitValue(digit: string): string {

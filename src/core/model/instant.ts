@@ -21,7 +21,10 @@ export const clampToInstants = (epochMs: number): number => Math.min(Math.max(ep
 
 export const toInstant = (epochMs: number): Instant => new Date(epochMs).toISOString() as Instant
 
-/** Truncates an ISO 8601 date-time to milliseconds. Undefined without an offset or `Z`, for impossible dates and leap seconds, and if no `Instant`. */
+/**
+ * Truncates an ISO 8601 date-time to milliseconds. Undefined without an offset or `Z`, for impossible dates and leap seconds, and outside the range of
+ * `Instant`.
+ */
 export function parseInstant(text: string): Instant | undefined {
   if (instantPattern.test(text)) return text as Instant
   const read = readDateTime(text)
@@ -32,8 +35,8 @@ export function parseInstant(text: string): Instant | undefined {
 const instantPattern = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/
 
 /**
- * Parses a bound of a time window in a request, such as `since` (`from`) or `until` (`to`). A date without a time is the whole day; a time without an
- * offset is UTC; a space before an offset is read as the `+` that URL decoding has replaced. Digits below milliseconds move the bound inwards: stored
+ * Parses a bound of a time window in a request, such as `since` (`from`) or `until` (`to`). A date without a time is the whole day. A time without an
+ * offset is UTC. A space before an offset is read as the `+` that URL decoding has replaced. Digits below milliseconds move the bound inwards: stored
  * times have milliseconds, so the window stays exact. Undefined if the text is no date.
  */
 export function parseWindowBound(text: string, edge: 'from' | 'to'): WindowBound | undefined {

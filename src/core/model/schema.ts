@@ -18,7 +18,7 @@ export const parsed = <Value>(parse: (text: string) => Value | undefined, rule: 
     return z.NEVER
   })
 
-/** Converted to UTC with milliseconds. */
+/** An ISO 8601 date-time, converted to UTC with milliseconds. */
 export const instant = parsed(parseInstant, `must be ${instantRule}`).meta({ format: 'date-time' })
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -31,7 +31,7 @@ export const optionalNumber = z
   .meta({ type: 'number' })
   .nullish()
 export const optionalBoolean = z.boolean().nullish()
-/** Of any content: the specification leaves it open. */
+/** The specification leaves the content of objects and lists open. */
 export const optionalObject = z
   .custom<Readonly<Record<string, unknown>>>(isObject, 'expected an object')
   .meta({ type: 'object' })

@@ -37,5 +37,5 @@ export function meanOfParts(sums: readonly number[], count: number): number {
   return total < 0n ? -mean : mean
 }
 
-/** Thus the quotient always has more bits than a double. */
+/** Extra bits, so that the quotient always has more bits than a double. */
 const spareBits = 128

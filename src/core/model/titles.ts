@@ -207,11 +207,11 @@ const unique = (terms: readonly string[]): string[] => [...new Set(terms)]
 /** A part of a search text without spaces: a word; words joined by punctuation or a change to digits; CJK characters with adjacent words; an emoji. */
 export type SoughtWord = readonly [TitleWord, ...TitleWord[]]
 
-/** English stop words: a title may lack one if it has the other words. */
+/** English stop words: a title may lack these, but not the other words of a search. */
 const optionalWords =
   /^(?:a|an|and|are|as|at|be|by|for|from|in|into|is|it|its|of|on|or|that|the|their|these|this|those|to|was|were|with)$/
 
-/** The distinct parts of each reading of a search text; none for punctuation only. */
+/** The distinct parts of each reading of a search text. Punctuation alone has no parts. */
 export const soughtReadings = (typed: string): SoughtWord[][] =>
   readings(titleWords(typed)).map((words) => {
     const groups = splitWhere(words, isApart)

@@ -48,7 +48,7 @@ type ServiceOptions = DefaultPorts & {
 
 export const serviceCommand = (options: ServiceOptions): Command => new Command().action(() => runService(options))
 
-/** Runs until SIGTERM or SIGINT, then drains for `DRAIN_MS`, releases resources and exits with 0. Exits with 78 for configuration problems, else 1. */
+/** Runs until SIGTERM or SIGINT, then drains for `DRAIN_MS`, releases resources and exits with 0. Exit code 78: configuration problem; 1: other failure. */
 async function runService(options: ServiceOptions): Promise<void> {
   let stop = (): void => process.exit(0)
   let force = stop

@@ -15,9 +15,10 @@ export interface Readiness {
 /**
  * A process is ready once it has started, and until it stops.
  *
- * A process without clients is also not ready while a check fails. A process with clients stays ready: otherwise, at the outage of one engine, a load
+ * A process without clients is also not ready while a check fails. A process with clients stays ready. Otherwise, at the outage of one engine, a load
  * balancer would remove every process, and refuse connections instead of passing on 503 and cached answers. But all checks must pass once before it is
- * first ready, so that a release that cannot work does not replace one that works. Exception: an engine was unreachable at the start (`isEngineAway`).
+ * first ready, so that a release that cannot work does not replace a release that works. Exception: an engine was unreachable at the start
+ * (`isEngineAway`).
  */
 export function readinessOf(servesClients: boolean, isEngineAway: boolean, lifetime: Lifetime): Readiness {
   let isStarted = false

@@ -8,8 +8,8 @@ import { script } from './redis.ts'
  * Once an indexer has read the record of a deletion, the deletion moves to the hash `deletedKeys`, which grows for ever. So no script reads all of it.
  *
  * The hash `accountKey` of a digest has a field `<teamId>/<keyId>` → holder for each live key (active, revoked or expired) with the digest. A key with
- * live records in two partitions has a second field, `<teamId>/<keyId> in another partition`: after a deletion in one, the record in the other could bring
- * the key back. A digest with several fields is contested: no request is accepted with it.
+ * live records in two partitions has a second field, `<teamId>/<keyId> in another partition`: if one record is deleted, the other could bring the key
+ * back. A digest with several fields is contested: no request is accepted with it.
  */
 
 const decode = `

@@ -17,8 +17,8 @@ import { scanHashes } from './scanHashes.ts'
 
 /**
  * `incomplete`: keys are missing in Redis, so nothing was applied. `stale`: the same or a newer state is stored. `conflict`: another state of the same
- * revision is stored. `newest`: a stored state to append again, because compaction would delete its record, which is before the applied one; or because a
- * deletion's record may never have been appended.
+ * revision is stored. `newest`: a stored state to append again, because compaction would delete its record, which is before the applied record; or because
+ * a deletion's record may never have been appended.
  */
 export type Applied = {
   readonly kind: 'applied' | 'incomplete' | 'stale' | 'conflict'

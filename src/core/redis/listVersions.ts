@@ -17,7 +17,7 @@ export type Freshness = {
   readonly indices: Readonly<Record<EntityType, ListIndices | undefined>>
 }
 
-/** Names and name prefixes that `freshnessOf` reads, and a token for lists without one. */
+/** Names and name prefixes that `freshnessOf` reads, and a token for lists without a token. */
 export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => [
   keys.serving,
   keys.changeToken(''),

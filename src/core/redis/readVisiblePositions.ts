@@ -13,7 +13,7 @@ import { readServing } from './serving.ts'
 import type { CursorKey } from './visiblePositions.ts'
 
 export type VisibleTimes = {
-  /** The lowest time (epoch ms) of all partitions; undefined while a partition has none, or deletions may be missing. */
+  /** The lowest time (epoch ms) of all partitions; undefined while a partition has no time, or deletions may be missing. */
   readonly watermarkMs: number | undefined
   /** Everything that was appended to the partition before this time (epoch ms) is searchable. */
   timeMs(type: EntityType, partition: number): number | undefined

@@ -59,10 +59,10 @@ export function connectRedis(
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     enableAutoPipelining: true,
-    // Redis users have no permission for CLIENT SETINFO, and a refusal would count as a failed command.
+    // Redis users of Tidemark may not call CLIENT SETINFO, and the refusal would count as a failed command.
     disableClientInfo: true,
     retryStrategy: (attempt) => {
-      // The client reads its options at each attempt.
+      // The client reads its options at each attempt, so it uses new credentials.
       if (config.files !== undefined) Object.assign(client.options, credentialsOf(latest(config)))
       return reconnectDelayMs(attempt)
     },
@@ -85,7 +85,7 @@ function credentialsOf(config: Partial<Config>): Pick<RedisOptions, 'tls' | 'use
   }
 }
 
-/** No such database, or no permission. */
+/** Redis has no such database, or the user no permission. */
 export const refusesDatabase = (error: Error): boolean =>
   error instanceof ReplyError && (error as { command?: { name?: string } }).command?.name === 'select'
 
@@ -108,7 +108,7 @@ export function connectionOver(client: Redis, prefix: string, onError: (error: E
       },
       (error: Error) => {
         onError(error)
-        // Redis may hang without closing the connection.
+        // Redis may hang without closing the connection, so INFO is repeated.
         setTimeout(readRunId, runIdRetryMs, connection).unref()
       },
     )
