@@ -24,7 +24,7 @@ export class RawSerializer extends Serializer {
 
 export const bytesContext = { isForBytes: true }
 
-/** Returns the answer as bytes of JSON. Retries once on each other node, if a node is unreachable or answers 502, 503 or 504. */
+/** Options for an answer as bytes of JSON. If a node is unreachable or answers 502, 503 or 504, the client tries the other nodes, each once. */
 export const asBytes = ({ connectionPool }: Client) => ({ context: bytesContext, maxRetries: connectionPool.size - 1 })
 
 /**

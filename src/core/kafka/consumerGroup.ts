@@ -52,7 +52,7 @@ export interface GroupMember {
    * Commits offsets of assigned partitions. After a rebalance the coordinator rejects the commit, with one exception:
    * - KafkaJS loses the connection while it commits offset 80.
    * - Another member commits 90 to the same partition.
-   * - KafkaJS rejoins, and sends the commit of 80 again. Records 80 to 89 are read again, which changes nothing.
+   * - KafkaJS rejoins the group, which now accepts the repeated commit of 80. Records 80 to 89 are read again, which changes nothing.
    */
   readonly commit: (commits: readonly PartitionCommit[]) => Promise<void>
   /** The group reassigns the member's partitions at once. */

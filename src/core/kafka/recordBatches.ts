@@ -14,11 +14,11 @@ export type FetchedRecord = {
   /** Also set for a record of an aborted transaction: KafkaJS delivers neither. */
   readonly isControlRecord: boolean
   readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean }
-  /** The placeholder of offsets that compaction has removed, with the last of these offsets. */
+  /** Set on the placeholder of offsets that compaction has removed, with the last of these offsets. */
   readonly isGap?: true
-  /** The placeholder of a control record or a record of an aborted transaction, with its offset and timestamp. */
+  /** Set on the placeholder of a control record or a record of an aborted transaction, with its offset and timestamp. */
   readonly isSkipped?: true
-  /** The placeholder of a batch that cannot be decoded, always the last record of a fetch. */
+  /** Set on the placeholder of a batch that cannot be decoded, always the last record of a fetch. */
   readonly undecodable?: Undecodable
 }
 

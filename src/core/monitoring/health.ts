@@ -85,7 +85,6 @@ export class Health {
   }
 }
 
-/** The body of `/readyz`. */
 export function renderHealth(results: readonly CheckResult[], isReady: boolean): string {
   const checks = results.map(({ name, ...outcome }) => [name, outcome])
   return JSON.stringify({ status: isReady ? 'ready' : 'not ready', checks: Object.fromEntries(checks) })

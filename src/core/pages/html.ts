@@ -41,7 +41,6 @@ type HtmlDocument = {
   readonly title: string
   readonly assets: Pick<AssetPaths, 'style' | 'icon'>
   readonly head: Html | ''
-  /** The link at the start of the top bar. */
   readonly brand: { readonly name: string; readonly href: string }
   readonly barEnd: Html
   readonly main: Html
