@@ -44,12 +44,12 @@ class AbortableConnection extends UndiciConnection {
 
   override async request(params: ConnectionRequestParams, options: ConnectionRequestOptions): Promise<never> {
     const { signal } = options
-    const own = new AbortController()
-    const abort = (): void => own.abort(signal?.reason)
+    const requestAbort = new AbortController()
+    const abort = (): void => requestAbort.abort(signal?.reason)
     if (signal?.aborted === true) abort()
     signal?.addEventListener('abort', abort, { once: true })
     try {
-      return (await this.read(params, { ...options, signal: own.signal })) as never
+      return (await this.read(params, { ...options, signal: requestAbort.signal })) as never
     } catch (error) {
       if (error instanceof errors.ConnectionError && signal?.aborted === true)
         throw new errors.RequestAbortedError('Request aborted')
@@ -94,11 +94,11 @@ export const tooLongMessage = 'The content length'
 const authenticating = (config: Config): typeof AbortableConnection =>
   class extends AbortableConnection {
     protected override read(params: ConnectionRequestParams, options: ConnectionRequestOptions): Promise<unknown> {
-      const now = latest(config)
-      const key = now.ELASTICSEARCH_API_KEY
-      if (config.files === undefined || (key ?? now.ELASTICSEARCH_USERNAME) === undefined)
+      const settings = latest(config)
+      const key = settings.ELASTICSEARCH_API_KEY
+      if (config.files === undefined || (key ?? settings.ELASTICSEARCH_USERNAME) === undefined)
         return super.read(params, options)
-      const user = Buffer.from(`${now.ELASTICSEARCH_USERNAME}:${now.ELASTICSEARCH_PASSWORD}`)
+      const user = Buffer.from(`${settings.ELASTICSEARCH_USERNAME}:${settings.ELASTICSEARCH_PASSWORD}`)
       const authorization = key === undefined ? `Basic ${user.toString('base64')}` : `ApiKey ${key}`
       return super.read({ ...params, headers: { ...params.headers, authorization } }, options)
     }

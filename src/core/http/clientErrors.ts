@@ -37,8 +37,8 @@ export const refuseAndLog =
     const status = statusOf[reason]
     const requestId = randomUUID()
     log.info({ requestId, status }, 'request')
-    const own = { 'X-Request-Id': requestId, ...(status === 405 && { Allow: allow }) }
-    return refusal(status, { ...headers, ...own }, bodyOf(reason))
+    const ownHeaders = { 'X-Request-Id': requestId, ...(status === 405 && { Allow: allow }) }
+    return refusal(status, { ...headers, ...ownHeaders }, bodyOf(reason))
   }
 
 export function render({ status, headers, body }: PlainAnswer): string {

@@ -27,8 +27,8 @@ export const jsonOf = (value: unknown): string => JSON.stringify(value).replace(
 
 /** Replaces each half of a surrogate pair by U+FFFD, also in names, and escapes line ends. Invalid JSON or UTF-8 stays invalid. */
 export function asIJson(json: Buffer): Buffer {
-  const whole = json.includes(hexEscape) ? withoutHalves(json) : json
-  return isAscii(whole) ? whole : lineEnds.reduce(withEscapes, whole)
+  const wellFormed = json.includes(hexEscape) ? withoutHalves(json) : json
+  return isAscii(wellFormed) ? wellFormed : lineEnds.reduce(withEscapes, wellFormed)
 }
 
 /** Latin-1 has one character for each byte, so text functions can be used on bytes. In valid UTF-8 the bytes of a character occur only as that character. */
@@ -36,18 +36,18 @@ const withEscapes = (json: Buffer, [end, escaped]: (typeof lineEnds)[number]): B
   json.includes(end) ? Buffer.from(json.toString('latin1').replaceAll(end.toString('latin1'), escaped), 'latin1') : json
 
 function withoutHalves(json: Buffer): Buffer {
-  let whole = json
+  let wellFormed = json
   for (let at = json.indexOf(backslash); at < json.length; at++) {
     if (json[at] !== backslash) continue
     const half = halfAt(json, at)
     if (half === undefined) at++
     else if (half === 'high' && halfAt(json, at + escapeLength) === 'low') at += 2 * escapeLength - 1
     else {
-      if (whole === json) whole = Buffer.from(json)
-      whole.write(replacement, at)
+      if (wellFormed === json) wellFormed = Buffer.from(json)
+      wellFormed.write(replacement, at)
     }
   }
-  return whole
+  return wellFormed
 }
 
 /** The half whose escape (\ud800 to \udfff) begins at `at`; undefined for other text. */

@@ -87,10 +87,10 @@ export class RecordRenderer {
     const { scanner } = this
     for (const { before, slot, members } of steps) {
       const start = scanner.startOf(slot)
-      const other = start === none ? nothing : replaced?.get(slot)
-      if (other !== undefined) {
+      const replacement = start === none ? nothing : replaced?.get(slot)
+      if (replacement !== undefined) {
         this.#put(before)
-        this.#put(other)
+        this.#put(replacement)
         continue
       }
       if (this.#end === none || this.#end + before.length !== start) {

@@ -44,9 +44,9 @@ const publicAuthorities = (): string[] => [...getCACertificates('default'), ...g
 
 /** Reads the present certificates at each connection. */
 function tlsOf(config: Config): Tls {
-  const own = { cert: 'KAFKA_SSL_CERT_FILE', key: 'KAFKA_SSL_KEY_FILE' } as const
-  if (config.KAFKA_SSL_CA_FILE !== undefined) return live(config, { ca: 'KAFKA_SSL_CA_FILE', ...own })
-  return Object.assign(live(config, own), { ca: publicAuthorities() })
+  const clientCertificate = { cert: 'KAFKA_SSL_CERT_FILE', key: 'KAFKA_SSL_KEY_FILE' } as const
+  if (config.KAFKA_SSL_CA_FILE !== undefined) return live(config, { ca: 'KAFKA_SSL_CA_FILE', ...clientCertificate })
+  return Object.assign(live(config, clientCertificate), { ca: publicAuthorities() })
 }
 
 /** Reads the present credentials at each connection. */

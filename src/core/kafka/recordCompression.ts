@@ -10,12 +10,12 @@ const zstdDecompressed = promisify(zstdDecompress)
 
 /** `codec`: the number in the attributes of a batch. Rejects for unknown codecs, damaged bytes, and results above `maxBytes`. */
 export async function decompressRecords(codec: number, compressed: Buffer, maxBytes: number): Promise<Buffer> {
-  const known = codecs[codec]
-  if (known === undefined) throw new Error(`compression codec ${codec} is unknown`)
+  const format = codecs[codec]
+  if (format === undefined) throw new Error(`compression codec ${codec} is unknown`)
   try {
-    return await known.decompress(compressed, maxBytes)
+    return await format.decompress(compressed, maxBytes)
   } catch (error) {
-    throw new Error(`${known.name} compression: ${(error as Error).message}`, { cause: error })
+    throw new Error(`${format.name} compression: ${(error as Error).message}`, { cause: error })
   }
 }
 

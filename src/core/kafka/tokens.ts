@@ -47,11 +47,11 @@ const deadlineMs = 10_000
 
 /** The client credentials grant of OAuth 2.0. Errors do not quote the answer, which may contain secrets. */
 export async function fetchOAuthToken(config: Config, ca: string[]): Promise<Token> {
-  const now = latest(config)
-  const { KAFKA_OAUTH_TOKEN_URL: url = '', KAFKA_OAUTH_SCOPE: scope } = now
+  const settings = latest(config)
+  const { KAFKA_OAUTH_TOKEN_URL: url = '', KAFKA_OAUTH_SCOPE: scope } = settings
   const server = { issuer: url, token_endpoint: url }
-  const client = { client_id: now.KAFKA_OAUTH_CLIENT_ID ?? '' }
-  const authentication = oauth.ClientSecretBasic(now.KAFKA_OAUTH_CLIENT_SECRET ?? '')
+  const client = { client_id: settings.KAFKA_OAUTH_CLIENT_ID ?? '' }
+  const authentication = oauth.ClientSecretBasic(settings.KAFKA_OAUTH_CLIENT_SECRET ?? '')
   // Node's `fetch` would not trust `ca`.
   const dispatcher = new Agent({ connect: { ca } })
   const options = {

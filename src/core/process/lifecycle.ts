@@ -162,11 +162,14 @@ function exitWith(problems: readonly Problem[]): never {
 const lineOf = ({ path, rule }: Problem): string => `${path} ${rule}`
 
 async function listeningProblems(config: Config, { port, adminPort }: DefaultPorts): Promise<Problem[]> {
-  const own = port === undefined ? undefined : (config.PORT ?? port)
+  const servicePort = port === undefined ? undefined : (config.PORT ?? port)
   const admin = config.ADMIN_PORT ?? adminPort
-  if (admin !== 0 && own === admin) return [{ path: 'ADMIN_PORT', rule: `must differ from PORT: both are ${admin}` }]
+  if (admin !== 0 && servicePort === admin)
+    return [{ path: 'ADMIN_PORT', rule: `must differ from PORT: both are ${admin}` }]
   const problems = await Promise.all([
-    own === undefined ? undefined : problemAt({ port: own, host: config.HOST }, { port: 'PORT', host: 'HOST' }),
+    servicePort === undefined
+      ? undefined
+      : problemAt({ port: servicePort, host: config.HOST }, { port: 'PORT', host: 'HOST' }),
     admin === 0
       ? undefined
       : problemAt({ port: admin, host: config.ADMIN_HOST }, { port: 'ADMIN_PORT', host: 'ADMIN_HOST' }),
