@@ -44,7 +44,7 @@ export function answerTerms(data: string): string {
   return JSON.stringify(terms)
 }
 
-/** Every character is an escape. */
+/** The longest JSON of an indexed string: every character is an escape. */
 const longestText = maxValueCharacters * String.raw`\u0000`.length + '""'.length
 
 /** Undefined for null, objects and lists, and for text so long that its value must be too long. */
