@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 
-/** The least that a client must read while bytes wait for it. */
+/** A client must read at least this fast while bytes wait for it. */
 export const floorBytesPerSecond = 5_000
 /**
  * How far a client may be behind the floor. A client that reads 10,000 bytes a second gets a page of 1.5 MiB within this time, even if the server sees its

@@ -7,7 +7,7 @@ import type { RedisKeys } from './redisKeys.ts'
 /** Changes with every visible change of a list or of an entity in it. The API makes ETags from it. */
 export type ListVersion = Branded<string, 'ListVersion'>
 
-/** What one script reads for a request of a team. Watermark and versions are true of these indices. */
+/** Read by one script, so that watermark and versions are true of these indices. */
 export type Freshness = {
   /** Everything appended to Kafka before this instant is searchable. Null while a partition has no such time, or if deletions may be missing. */
   readonly watermark: Instant | null

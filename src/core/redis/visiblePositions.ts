@@ -15,7 +15,7 @@ export const newCursorKey = (): CursorKey => randomBytes(32).toString('base64') 
 export type PublishedPartition = {
   readonly type: EntityType
   readonly partition: number
-  /** What this indexer has published last; before its first publication, the committed offset. */
+  /** The position that this indexer has published last; before its first publication, the committed offset. */
   readonly from: bigint
   readonly to: bigint
   /** Everything that was appended before this time (epoch ms) is below `to`. 0 if unknown, as without log-append times: removes the stored time. */
