@@ -1,7 +1,7 @@
 /** Releases a permit; a second call has no effect. */
 export type Release = () => void
 
-/** The other kinds give no permit: `full`: other tenants use the capacity; `own-share`: the tenant uses its own share; `aborted`: by the caller. */
+/** `full`: no room in the capacity, or in the queue. `own-share`: the tenant uses its own share. `aborted`: by the caller's signal. */
 export type Permit =
   | { readonly kind: 'granted'; readonly release: Release }
   | { readonly kind: 'full' }
@@ -18,16 +18,16 @@ type Bounds = {
 
 type Waiter = { readonly weight: number; admit(): void }
 type Tenant = { running: number; readonly waiting: Set<Waiter> }
-/** The waiter whose turn it is, but for which there is too little room. `overtaking`: the running weight that was admitted since it became the next. */
+/** The waiter whose turn it is, but for which there is too little room. `overtaking`: the running weight that was admitted since. */
 type Next = { readonly waiter: Waiter; readonly tenant: Tenant; overtaking: number }
 
 /**
  * A weighted semaphore with a bounded queue that serves tenants round robin, so that a busy tenant delays only itself. A permit that would weigh more
  * than its tenant's share weighs the whole share.
  *
- * Room that becomes free is reserved for the next waiter. Other waiters are admitted before it only into room that it will not need. Example: there is
- * room for 10, permits of weight 6 run, and the next waiter wants 8. Then 2 more may be admitted, because 8 and 2 fit together. So light waiters cannot
- * overtake a heavy waiter for ever, and it does not block them meanwhile.
+ * Room that becomes free is reserved for the next waiter. Other waiters get only room that the next waiter will not need. Example: there is room for
+ * 10, permits of weight 6 run, and the next waiter wants 8. Then 2 more may be admitted, because 8 and 2 fit together. So light waiters neither
+ * overtake a heavy waiter for ever, nor are blocked by it.
  */
 export class FairQueue {
   readonly #bounds: Bounds
@@ -63,7 +63,7 @@ export class FairQueue {
     return await this.#wait(name, tenant, weight, maxWaitMs, signal)
   }
 
-  /** A permit of weight 1, or the reason why there is no permit at the moment. */
+  /** Weight 1, without waiting. */
   acquireNow(name: string): Permit {
     const tenant = this.#tenantOf(name)
     if (tenant.waiting.size > 0 || tenant.running + 1 > this.#bounds.maxRunningPerTenant) return { kind: 'own-share' }
@@ -83,7 +83,7 @@ export class FairQueue {
   #isWithinShare = (tenant: Tenant, weight: number): boolean =>
     this.#fits(tenant.running, weight, this.#bounds.maxRunningPerTenant)
 
-  /** Whether there is room for a weight, and the next waiter will fit beside it. */
+  /** Whether the weight fits now, and the next waiter will fit beside it. */
   #hasRoomFor = (weight: number): boolean =>
     this.#fits(this.#running, weight, this.#bounds.maxRunning) &&
     (this.#next === undefined ||
@@ -108,7 +108,7 @@ export class FairQueue {
     }
     const onAbort = (): void => giveUp('aborted')
     const waitsForOthers = (): boolean => {
-      // A waiter behind another waiter of its tenant waits for its own tenant.
+      // Behind another waiter of its tenant, it waits for its own tenant.
       const isFirst = tenant.waiting.values().next().value === waiter
       const fitsOthers = this.#fits(this.#running - tenant.running, weight, this.#bounds.maxRunning)
       return !fitsOthers || (isFirst && this.#isWithinShare(tenant, weight))
@@ -155,9 +155,9 @@ export class FairQueue {
     for (let waiter = this.#admissible(); waiter !== undefined; waiter = this.#admissible()) waiter.admit()
   }
 
-  /** The next waiter if there is room for it, else the first waiter in turn that fits beside it. */
+  /** The next waiter if it fits, else the first waiter in turn that fits beside it. */
   #admissible(): Waiter | undefined {
-    // `open` may have reduced the share of the next waiter's tenant in the meantime.
+    // `open` may have reduced the share of its tenant in the meantime.
     if (this.#next && !this.#isWithinShare(this.#next.tenant, this.#next.waiter.weight)) this.#next = undefined
     const next = this.#next?.waiter
     if (next !== undefined && this.#fits(this.#running, next.weight, this.#bounds.maxRunning)) return next

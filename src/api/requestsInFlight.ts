@@ -7,7 +7,7 @@ import type { Permit, Release } from './fairQueue.ts'
 const maxRequests = 8_192
 const retryAfterSeconds = 2
 
-/** Returns the permit's release. Throws 429 if the team has used up its share, else 503. `what`: the plural of what is limited. */
+/** Throws 429 if the team has used up its share, else 503. `what`: the plural of what is limited. */
 export function releaseOrThrow(permit: Permit, what: string): Release {
   switch (permit.kind) {
     case 'granted':
