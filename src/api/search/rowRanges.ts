@@ -2,11 +2,11 @@ import { clampToInstants, toInstant } from '../../core/model/instant.ts'
 import { type Clause, createdWithin, type TimeSpan } from './clauses.ts'
 import type { KeyRange, ListCounts } from './listSnapshot.ts'
 
-/** Adjacent rows: all rows of a time span, or, within one millisecond, all rows between two positions (sort keys of the list). */
+/** Adjacent rows: all of a time span, or, within one millisecond, all between two positions (sort keys of the list). */
 type Place = TimeSpan & {
   readonly positions?: { readonly oldest: string; readonly newest: string }
   readonly count: number
-  /** Splits these rows into smaller places, newest first. */
+  /** Into smaller places, newest first. */
   divide(): Promise<readonly Place[]>
 }
 
@@ -26,9 +26,9 @@ export interface PageRange {
 }
 
 /**
- * Finds by counting, without skipping the rows before, in which range of sort keys the `limit` rows from `offset` on are. Counts the rows per 90 days;
- * then, within the 90 days of the page's first row, per 3 hours, and so on; then the same for the last row. The range has at most `2 * maxPlaceRows`
- * rows more than the page.
+ * Finds the range of sort keys with the `limit` rows from `offset` on, without skipping the rows before. Counts the rows per 90 days; then, within
+ * the 90 days of the page's first row, per 3 hours, and so on; then the same for the last row. The range has at most `2 * maxPlaceRows` rows more
+ * than the page.
  */
 export async function rangeOfPage(list: ListCounts, offset: number, limit: number): Promise<PageRange> {
   const places = await placesByTime(list)
@@ -44,7 +44,7 @@ export const countRows = async (list: ListCounts): Promise<number> => totalOf(aw
 
 const totalOf = (places: readonly Place[]): number => places.reduce((sum, { count }) => sum + count, 0)
 
-/** Splits a list, or only its `places`, into ranges of at most `limit` rows, newest first. */
+/** Splits a list, or its `places`, into ranges of at most `limit` rows, newest first. */
 export async function* rangesOfRows(
   list: ListCounts,
   limit: number,
@@ -97,10 +97,7 @@ async function placesById(list: ListCounts, moment: TimeSpan, begin: string): Pr
   })
 }
 
-/**
- * Finds a place that contains the row at `offset`. The place has at most `maxPlaceRows` rows, and within it at most `mostSkipped` rows come before the
- * row (`skip`).
- */
+/** Finds a place with the row at `offset`, and at most `maxPlaceRows` rows; at most `mostSkipped` of these come before the row (`skip`). */
 async function locate(
   places: readonly Place[],
   offset: number,
@@ -117,7 +114,7 @@ async function locate(
   throw new Error('the counts of a snapshot do not add up')
 }
 
-/** A clause for all rows from the place `newest` to the place `oldest`, both included; they may be the same place. */
+/** All rows from `newest` to `oldest`, both included; they may be the same place. */
 function between(newest: Place, oldest: Place): Clause {
   if (newest.positions === undefined && oldest.positions === undefined)
     return createdWithin({ fromMs: oldest.fromMs, toMs: newest.toMs })
@@ -126,5 +123,5 @@ function between(newest: Place, oldest: Place): Clause {
   return { range: { position: { gte, lte } } }
 }
 
-/** The common prefix of all positions of a millisecond. The time is clamped, because the first step may begin before the first valid instant. */
+/** The common prefix of all positions of a millisecond. Clamped, because the first step may begin before the first valid instant. */
 const beginOf = (epochMs: number): string => `${toInstant(clampToInstants(epochMs))}|`

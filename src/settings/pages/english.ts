@@ -1,4 +1,4 @@
-/** The texts of the settings area. `language`: a BCP 47 tag. */
+/** `language`: a BCP 47 tag. */
 export const english = {
   language: 'en',
   languageName: 'English',
