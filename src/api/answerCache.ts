@@ -2,26 +2,24 @@ import { LRUCache } from 'lru-cache'
 import type { Counter, Registry } from 'prom-client'
 import { metricsIn } from '../core/monitoring/metrics.ts'
 
-/** `totalDocs`: of a page, the number of items in its whole list. */
+/** `totalDocs`: the length of a page's whole list. */
 export type Rendered = { readonly body: Buffer; readonly totalDocs?: number }
 
-/** `compression`: the `Content-Encoding` of `body`. */
 export type Answer = Rendered & { readonly compression: string | undefined }
 
-/** An answer above this part of the cache is not cached, because it would displace too many others. */
+/** A larger part of the cache for one answer would displace too many others. */
 const maxPartOfCache = 1 / 16
-/** Estimated overhead of an entry, besides body and key. */
 const entryBytes = 300
 
 type LookupResult = 'hit' | 'shared' | 'miss'
 
-/** `isAbandoned`: whether the client for which the answer is made has disconnected. */
+/** `isAbandoned`: whether the client that made the request has disconnected. */
 type PendingAnswer = { readonly answer: Promise<Answer>; isAbandoned(): boolean }
 
 /**
  * An LRU cache of rendered answers. A cache key names everything on which its answer depends: team, list version, path, parameters and encoding.
- * After a change, the list has a new version, so requests use another cache key, and no answer is ever invalidated. `respond.ts` decides when a
- * cached answer is served.
+ * After a change, requests use another key, because the list has a new version. So no answer is ever invalidated. `respond.ts` decides when a cached
+ * answer is served.
  */
 export class AnswerCache {
   readonly #cache: LRUCache<string, Answer> | undefined
@@ -57,15 +55,14 @@ export class AnswerCache {
       try {
         return await this.#count('shared', pending.answer)
       } catch (error) {
-        // The client for which the answer was made may have disconnected, which aborts its query. The request of this client is still open: it tries
-        // again.
+        // The first client has disconnected, which may have aborted its query. This client's request is still open, so it tries again.
         if (!pending.isAbandoned()) throw error
       }
     }
     const answer = make().finally(() => this.#pending.delete(key))
     this.#pending.set(key, { answer, isAbandoned })
     const made = await this.#count('miss', answer)
-    // Copied, because a slice would keep its whole, larger buffer in memory.
+    // Copied, because a slice would keep its larger buffer in memory.
     this.#cache.set(key, { ...made, body: Buffer.from(new Uint8Array(made.body).buffer) })
     return made
   }

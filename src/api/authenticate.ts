@@ -11,19 +11,16 @@ import { releaseOrThrow, whenClosed } from './requestsInFlight.ts'
 
 type RequestHeaders = Pick<ApiContext, 'req' | 'get'>
 
-/**
- * The most concurrent authenticated requests, in total and of one team: each may have an unread answer in memory. `waiting.ts` lets about half of
- * them wait for a change.
- */
+/** Bounded, because each authenticated request may have an unread answer in memory. About half of them may wait for a change (`waiting.ts`). */
 const maxAuthenticated = { maxRunning: 2_048, maxRunningPerTenant: 512 }
 
-/** Accepts a request with a valid account key, within the key's rate limit and the team's bound on concurrent requests. */
+/** Accepts a request with a valid account key, within the key's rate limit and the team's bound. */
 export function authenticate(lookUp: LookUp, requestsPerMinute: number, nowMs: () => number): ApiMiddleware {
   const queue = new FairQueue(maxAuthenticated)
   return async (ctx, next) => {
     const { holder, freshness, window } = await lookUpValid(lookUp, ctx, nowMs(), true)
     ctx.state.holder = holder
-    // Before `acquireNow`, so that a request refused for lack of capacity gets the headers of the rate limit, too.
+    // Before `acquireNow`, so that a refusal for lack of capacity has the headers of the rate limit, too.
     enforceRateLimit(ctx, requestsPerMinute, window)
     whenClosed(ctx.res, releaseOrThrow(queue.acquireNow(holder.teamId), 'requests'))
     Object.assign(ctx.state, { freshness })
@@ -42,7 +39,7 @@ function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: 
     })
 }
 
-/** Validates a request's key again after a wait, without counting it, and updates the freshness in its state. */
+/** Validates a request's key again after a wait, without counting the request. */
 export const createRecheck =
   (lookUp: LookUp, nowMs: () => number) =>
   async (ctx: RouteContext): Promise<void> => {
@@ -59,7 +56,7 @@ async function lookUpValid(lookUp: LookUp, ctx: RequestHeaders, nowMs: number, i
   return { holder: lookup.holder, freshness: lookup.freshness, window: lookup.window }
 }
 
-/** Throws `unauthorized` without an account key, and `bad_request` for two `Authorization` headers. */
+/** Throws `unauthorized` without an account key, `bad_request` for two `Authorization` headers. */
 function keyDigestOf(ctx: RequestHeaders): Digest {
   if ((ctx.req.headersDistinct['authorization'] ?? []).length > 1)
     throw apiError('bad_request', 'Authorization must be sent only once')
@@ -74,7 +71,6 @@ export const unauthorized = (isTokenSent: boolean): ApiError =>
     rejection: 'unauthorized',
   })
 
-/** Whether the key is still valid, and belongs to the team and key id with which the request was accepted. */
 const isStillAccepted = ({ teamId, keyId }: KeyHolder, current: KeyHolder | null, nowMs: number): boolean =>
   current !== null && isValid(current, nowMs) && current.teamId === teamId && current.keyId === keyId
 
@@ -83,10 +79,9 @@ const watchTickMs = 400
 type WatchedRequest = { readonly digest: Digest; readonly holder: KeyHolder; onRefused(): void }
 
 /**
- * Looks up the keys of long requests (exports, large pages, waits) every `watchTickMs`, all in one round trip to Redis. So a revoked or expired key
- * ends its requests within a second. While Redis cannot answer, keys stay accepted.
- *
- * `readHolders` returns holders in the order of its digests; undefined while the store of account keys is incomplete.
+ * Looks up the keys of long requests (exports, large pages, waits) in one round trip to Redis, so that a revoked or expired key ends its requests
+ * within a second. While Redis cannot answer, keys stay accepted. `readHolders` returns holders in the order of its digests; undefined while the
+ * store of account keys is incomplete.
  */
 export function watchKeys(
   readHolders: (digests: readonly Digest[]) => Promise<readonly (KeyHolder | null)[] | undefined>,

@@ -12,12 +12,12 @@ import type { CursorKey } from '../core/redis/visiblePositions.ts'
  *
  *   `TM` (2 bytes) | format (1) | entity type (1) | id of the key (4) | initialisation vector (12) | ciphertext of AES-256-GCM | tag (16)
  *
- * Encrypted, because offsets reveal how much all teams of the platform send. Format, type and key id are readable: a cursor of a later release, of the
- * other list or of an unknown generation is not mistaken for a damaged cursor.
+ * It is encrypted, because offsets reveal how much all teams of the platform send. Format, type and key id are readable, so that a cursor of a later
+ * release, of the other list or of an unknown generation is not mistaken for a damaged cursor.
  */
 const magic = Buffer.from('TM')
 const format = 1
-/** Later releases may use formats up to this number; here, a cursor of such a format is `newer`. */
+/** Later releases may use formats up to this number. This release reports such a cursor as `newer`. */
 const lastFormat = 15
 const typeCodes: Readonly<Record<EntityType, number>> = { forms: 0, submissions: 1 }
 const keyIdBytes = 4
@@ -35,11 +35,11 @@ const versionBytes = 12
 export const hashVersion = (version: ListVersion): VersionHash =>
   hash('sha256', version, 'buffer').subarray(0, versionBytes).toString('base64url') as VersionHash
 
-/** By partition, an offset that stands for all records below it. A partition that was added to the topic later has no element, which means 0. */
+/** By partition: an offset that stands for all records below it. A partition that was added later has no element, which means 0. */
 export type Offsets = readonly number[]
 
 export type ChangeCursor = {
-  /** The list version that was read together with the target of the last walk. */
+  /** The list version that was read together with the last target. */
   readonly version: VersionHash
   /** The client has every change of a record below these offsets. */
   readonly since: Offsets
@@ -52,9 +52,9 @@ export type Walk = {
   readonly target: Offsets
   /** Changes below this position were answered. */
   readonly next: LogPosition
-  /** If several rows share the log position `next`: those up to this list `position` were answered, too. */
+  /** If several rows share the log position `next`: the list `position` of the last answered row. */
   readonly after: string | undefined
-  /** Whether the walk began without a cursor. Such a walk has no deletions. */
+  /** A walk that began without a cursor has no deletions. */
   readonly isFirst: boolean
 }
 
@@ -66,7 +66,6 @@ export type CursorScope = {
   readonly fields: Served | undefined
 }
 
-/** The first bytes of a key's SHA-256, in hex. */
 export type CursorKeyId = Branded<string, 'CursorKeyId'>
 
 export const keyIdOf = (key: CursorKey): CursorKeyId => idBytesOf(key).toString('hex') as CursorKeyId
@@ -90,7 +89,6 @@ export function sealCursor(
   return text
 }
 
-/** A cursor after everything that is visible now. */
 export const cursorNow = (visible: VisibleList, scope: CursorScope): string =>
   sealCursor(
     { version: hashVersion(visible.version), since: offsetsOf(visible), walk: undefined },
@@ -119,7 +117,7 @@ export function parseCursor(text: string, type: EntityType): ParsedCursor {
   return { kind: 'sealed', keyId, bytes }
 }
 
-/** Decrypts a cursor; undefined if it was altered, or was issued with another key or for another scope. */
+/** Undefined if the cursor was altered, or was issued with another key or for another scope. */
 export function openCursor({ bytes }: SealedCursor, key: CursorKey, scope: CursorScope): ChangeCursor | undefined {
   const head = bytes.subarray(0, headBytes)
   const iv = bytes.subarray(headBytes, headBytes + ivBytes)
@@ -132,7 +130,7 @@ export function openCursor({ bytes }: SealedCursor, key: CursorKey, scope: Curso
   return content === undefined ? undefined : cursorIn(content)
 }
 
-/** The associated data of AES-GCM: decryption fails for another team, list, view or `fields`. */
+/** Associated data of AES-GCM: decryption fails for another team, list, view or `fields`. */
 const boundTo = (head: Buffer, { type, teamId, view, fields }: CursorScope): Buffer =>
   Buffer.concat([head, Buffer.from(JSON.stringify([teamId, type, view, fields ?? null]))])
 

@@ -31,7 +31,6 @@ const maxLimit = 1_000
 
 const fromNowOn = 'latest'
 
-/** Members of every row, besides those of the item; `fields` may name them. */
 const membersOfRows = ['changedAt', 'deleted']
 
 const parametersOf = (type: EntityType) =>
@@ -73,7 +72,7 @@ export function changesRoute(type: EntityType) {
   const respondWithChanges: Route = async (ctx, deps) => {
     const { cursor, limit, view, fields } = deps.readParameters(ctx, schema) as ChangesParameters
     const selected = selectedFields(fields, [...membersOfRows, ...lists[type][view]])
-    // Always with the id, because clients store rows by their ids.
+    // Clients store rows by their ids, so the id is always included.
     const picked = selected?.some((member) => member === 'id') ? selected : selected && ['id', ...selected]
     const scope = { type, teamId: ctx.state.holder.teamId, view, fields: selected }
     const request = { ctx, deps, scope, limit, pick: pickFields(picked) }
@@ -140,10 +139,8 @@ async function beginNow(request: ChangesRequest): Promise<Page> {
 const start = 0 as LogPosition
 
 /**
- * The next page of the cursor's open walk, or the first page of a new walk.
- *
- * Nothing is new if no walk is open, and the list still has the version that was read with the last target. If this process knows the cursor's key,
- * it then answers without Elasticsearch, and without another read of Redis.
+ * The next page of the cursor's open walk, or the first page of a new walk. Nothing is new if no walk is open, and the list still has the version
+ * that was read with the last target. If this process knows the cursor's key, this answer needs neither Elasticsearch nor another read of Redis.
  */
 async function continueFrom(request: ChangesRequest, sent: string): Promise<Page> {
   const { ctx, deps, scope } = request
@@ -182,11 +179,10 @@ function openedWith(sealed: SealedCursor, key: VisibleList['cursorKey'], scope: 
 
 type Begun = Pick<ChangeCursor, 'version' | 'since'>
 
-/** The open walk of a cursor, or a new walk to the positions that are visible now. */
 function walkFrom({ version, since, walk: open }: ChangeCursor, visible: VisibleList): [Begun, Walk] {
   const offsets = offsetsOf(visible)
   if (open === undefined) {
-    // If Redis was restored from an earlier state, its positions may be lower than the client's: the client must not go back.
+    // Redis may have been restored from an earlier state, with lower positions: the client must not go back.
     const target = longest(offsets, since).map((_, partition) =>
       Math.max(offsets[partition] ?? 0, since[partition] ?? 0),
     )
@@ -195,8 +191,8 @@ function walkFrom({ version, since, walk: open }: ChangeCursor, visible: Visible
       { target, next: start, after: undefined, isFirst: false },
     ]
   }
-  // Visible positions below the target: Redis was restored from an earlier state, so rows below the target may not be searchable yet. The walk would
-  // end without these rows, and the next walk would begin after them.
+  // Redis was restored from an earlier state, so rows below the target may not be searchable yet. The walk would end without these rows, and the next
+  // walk would begin after them.
   if (open.target.some((offset, partition) => (offsets[partition] ?? 0) < offset))
     throw noPositions('visible positions are below the target of a walk')
   return [{ version, since }, open]
@@ -204,7 +200,6 @@ function walkFrom({ version, since, walk: open }: ChangeCursor, visible: Visible
 
 const longest = (some: Offsets, others: Offsets): Offsets => (some.length > others.length ? some : others)
 
-/** Searches the indices that the visible positions are about. */
 async function walk(
   { ctx, deps, scope, limit, pick }: ChangesRequest,
   visible: VisibleList,
@@ -241,8 +236,8 @@ const rangesOf = (since: Offsets, target: Offsets): readonly PositionRange[] =>
  * 2. Offset 11 has revision 2, which replaces revision 1 in Elasticsearch. The visible position stays 10, because the record at offset 10 is retried.
  * 3. A walk of the positions below 10 would leave out `a`. So the client gets revision 2 now, and again once offset 11 is visible.
  *
- * Positions between the target and the visible position (which has grown since the walk began) belong to the next walk. Position 0 is read even while
- * partition 0 is empty: entities that a rebuild has carried over from a replaced log share it.
+ * Positions between the target and the visible position, which has grown since, belong to the next walk. Position 0 is always read: entities that a
+ * rebuild has carried over from a replaced log share it.
  */
 const rangesOfFirst = (target: Offsets, visible: Offsets): readonly PositionRange[] =>
   longest(target, visible).flatMap((_, partition) => {

@@ -9,13 +9,13 @@ const minCompressedBytes = 1_024
 
 const { constants } = zlib
 
-/** In the order of preference. */
+/** In order of preference. */
 const encodings = ['zstd', 'br', 'gzip', 'deflate', 'identity'] as const
 export type Compression = Exclude<(typeof encodings)[number], 'identity'>
 
 /** Brotli's default quality, 11, takes fifty times as long. */
 const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
-/** 256 KiB: with default windows, dozens of exports would take hundreds of megabytes. */
+/** With default windows, dozens of exports would take hundreds of megabytes. */
 const windowBits = 18
 
 type CompressWhole = (body: Buffer, done: (error: Error | null, compressed: Buffer) => void) => void

@@ -9,7 +9,6 @@ import type { IndexReader } from './search/indexReader.ts'
 import type { RunQuery } from './search/searchClient.ts'
 import type { VisibleLists } from './visibleLists.ts'
 
-/** `holder`: set once the key is accepted. */
 export type ApiState = {
   requestId: string
   holder?: KeyHolder
@@ -24,11 +23,11 @@ export type RouteState = ApiState & {
   holder: KeyHolder
   freshness: Freshness
   runQuery: RunQuery
-  /** `runQuery` for parts of streamed answers, with a longer wait for the team's turn, and a later deadline. */
+  /** For parts of streamed answers: with a longer wait for the team's turn, and a later deadline. */
   runPart: RunQuery
   /**
-   * Waits for the team's turn, and reserves memory for a whole answer of `bytes`. A later call with more bytes reserves the difference. The memory is
-   * released when the response is closed, or by the returned function.
+   * Reserves memory for a whole answer, in the team's turn. A later call with more bytes reserves the difference. The returned function, or the end
+   * of the response, releases the memory.
    */
   holdAnswer: (bytes: number) => Promise<() => void>
 }
@@ -43,19 +42,19 @@ export type ParameterReader = <Schema extends z.ZodObject>(ctx: RouteContext, sc
 
 export type ExportParts = AsyncGenerator<Buffer, void, undefined>
 
-/** Starts a streamed answer. Resolves once the first part is ready, so that a failure before it still gets an error status. */
+/** Resolves once the first part is ready, so that a failure before it still gets an error status. */
 export type StartStream = (
   what: 'exports' | 'large pages',
   ctx: RouteContext,
   open: (runQuery: RunQuery) => ExportParts,
 ) => Promise<Readable>
 
-/** Calls `onRefused` once the key of a request is no longer accepted. The returned function stops watching. */
+/** Calls `onRefused` once the request's key is no longer accepted. The returned function stops watching. */
 export type WatchKey = (ctx: RouteContext, onRefused: () => void) => () => void
 
 /**
  * Holds a request with `Prefer: wait=N` until `hasRows` resolves to true or the time is over, and updates the freshness in the state. Without
- * `Prefer: wait`, or if too many requests wait, returns at once without calling `hasRows`.
+ * `Prefer: wait`, or if too many requests wait, returns at once, without calling `hasRows`.
  */
 export type WaitForChange = (ctx: RouteContext, type: EntityType, hasRows: () => Promise<boolean>) => Promise<void>
 

@@ -29,9 +29,7 @@ import { hasLarge, weighDetail } from './search/largeRows.ts'
 import type { RunQuery } from './search/searchClient.ts'
 import { maxPageBytes, pageLinks, renderPage, renderPageParts, searchPage } from './search/searchPage.ts'
 
-/**
- * `path`: below the URL of the API. `summary`: the members of an item in the list, which are also the columns of CSV. `full`: those of a whole item.
- */
+/** `path`: below the URL of the API. `summary`: members of an item in the list, and the columns of CSV. `full`: members of a whole item. */
 export const lists = {
   forms: { path: 'forms', summary: servedFormSummary, full: servedForm },
   submissions: { path: 'records', summary: servedSubmissionSummary, full: servedSubmission },
@@ -39,7 +37,6 @@ export const lists = {
 
 type Parameters = ListParameters & { readonly formId?: string | undefined }
 
-/** The answer has the rows of the first filter that finds a row. */
 type ListRequest = {
   readonly ctx: RouteContext
   readonly deps: RouteDeps
@@ -50,7 +47,6 @@ type ListRequest = {
   readonly fields: Served | undefined
 }
 
-/** `render` makes the answer from the stored JSON. */
 export function detailRoute<Schema extends z.ZodObject>(
   type: EntityType,
   own: Schema,
@@ -77,7 +73,7 @@ export function detailRoute<Schema extends z.ZodObject>(
   return { parameters: schema, respond: respondWithDetail }
 }
 
-/** A page as JSON, or an export of the whole list as NDJSON or CSV. */
+/** A page as JSON, or an export as NDJSON or CSV. */
 export function listRoute<Selection extends Parameters>(
   type: EntityType,
   own: z.ZodObject & z.ZodType<Selection>,
@@ -111,8 +107,8 @@ export function listRoute<Selection extends Parameters>(
 }
 
 /**
- * The weight in `queryQueue.ts` of a page with large rows: a team reads two of them at a time. Such a page takes several searches. Among thousands of
- * long titles, each search costs Elasticsearch as much as many small pages.
+ * The weight in `queryQueue.ts` of a page with large rows: a team reads two at a time. Such a page takes several searches. Among thousands of long
+ * titles, each costs Elasticsearch as much as many small pages.
  */
 const largeListBytes = 8 * 1024 * 1024
 
@@ -167,8 +163,8 @@ function makeExport(request: ListRequest, format: ExportFormat): Making {
 }
 
 /**
- * Sets `Changes-Cursor`, with which a client continues in the change feed after this export. Returns the indices that the cursor's positions are
- * about; the export must search these. With other indices:
+ * Sets `Changes-Cursor`, with which a client continues in the change feed after this export. The export must search the returned indices, to which
+ * the cursor's positions belong. Otherwise:
  *
  * 1. The positions are read.
  * 2. A rebuild switches to new indices, which lack a row below the positions.
@@ -177,7 +173,7 @@ function makeExport(request: ListRequest, format: ExportFormat): Making {
 async function nameChangesCursor({ ctx, deps, type, parameters, fields }: ListRequest) {
   const { teamId } = ctx.state.holder
   const { freshness, visible } = await deps.visibleLists.read(type, teamId)
-  // If the topic has too many partitions for a cursor, the list has no change feed, but can still be exported.
+  // A topic may have too many partitions for a cursor. Then its list has no change feed, but can be exported.
   const cursor = visible && attempt(() => cursorNow(visible, { type, teamId, view: parameters.view, fields }))
   if (cursor !== undefined) ctx.set('Changes-Cursor', cursor)
   return freshness.indices[type]

@@ -27,7 +27,7 @@ export const errorAnswers = {
 export type ErrorCode = keyof typeof errorAnswers
 export const errorCodes = Object.keys(errorAnswers) as ErrorCode[]
 
-/** On every answer, so that shared caches neither store a team's data nor serve it to another key. */
+/** On every answer: shared caches must neither store a team's data nor serve it to another key. */
 export const privateHeaders = {
   'Cache-Control': 'private, no-cache',
   Vary: 'Authorization, Accept, Accept-Encoding',
@@ -66,8 +66,8 @@ function toApiError(thrown: unknown): ApiError {
 }
 
 /**
- * Sets `privateHeaders`, and answers errors of later middleware as JSON. `onRejected` is called for an error with a `rejection`, unless the client
- * has disconnected.
+ * Sets `privateHeaders`, and answers errors of later middleware as JSON. Calls `onRejected` for an error with a `rejection`, unless the client has
+ * disconnected.
  */
 export const errors =
   (log: Logger, onRejected: (reason: RejectionReason) => void): ApiMiddleware =>
@@ -95,7 +95,7 @@ function logCause(log: Logger, requestId: string, { code, cause }: ApiError): vo
   if (code === 'service_unavailable') log.warn({ requestId, err: cause }, 'unavailable')
 }
 
-/** To be removed from an answer that fails after they were set. */
+/** Removed from an answer that fails after they were set. */
 const headersOfSuccess = [
   'Changes-Cursor',
   'Content-Encoding',
@@ -119,7 +119,7 @@ const clientErrors: Readonly<Record<ClientError, readonly [ErrorCode, message?: 
 
 const headersOfClientErrors = { 'Content-Type': 'application/json; charset=utf-8', ...privateHeaders }
 
-/** Answers and logs requests that Node's HTTP parser rejects. */
+/** For requests that Node's HTTP parser rejects. */
 export const answerClientError = (log: Logger): Refuse =>
   refuseAndLog(log, headersOfClientErrors, allowedMethods, (reason) => {
     const [code, message = errorAnswers[code][1]] = clientErrors[reason]

@@ -7,7 +7,7 @@ import type { RouteContext } from './context.ts'
 
 type Parameters = Readonly<Record<string, unknown>>
 
-/** How fresh an answer is. Read before the query, so the answer has every change that they promise, and may have later changes. */
+/** How fresh an answer is. Validators are read before the query, so the answer has every change that they promise, and may have later changes. */
 export interface Validators {
   /** Null while unknown. */
   readonly version: ListVersion | null
@@ -15,11 +15,11 @@ export interface Validators {
   readonly etag: string | undefined
   /** Null while no time can be promised. */
   readonly watermark: string | null
-  /** The indices that version and watermark are about. Undefined: the read aliases are searched. */
+  /** The indices to which version and watermark belong. Undefined: the read aliases are searched. */
   readonly indices: ListIndices | undefined
 }
 
-/** `parameters`: everything that selects the answer, besides team and path. `otherTypes`: further lists on which the ETag depends. */
+/** `parameters`: all that select the answer, besides team and path. `otherTypes`: further lists on which the ETag depends. */
 export function validatorsOf(
   ctx: RouteContext,
   type: EntityType,

@@ -23,15 +23,15 @@ export function exportFormat(ctx: RouteContext): ExportFormat | undefined {
   return accepted === ndjson || accepted === csv ? accepted : undefined
 }
 
-/** Concurrent exports of one process, in total and of one team. A further export is refused at once. */
+/** A further export is refused at once. */
 const maxExports = { maxRunning: 32, maxRunningPerTenant: 4 }
-/** Concurrent large pages (`LargePage`). A further page waits. */
+/** For large pages (`LargePage`). A further page waits. */
 const maxPages = { maxRunning: 16, maxRunningPerTenant: 2, maxWaiting: 1_000, maxWaitMs: 5_000 }
 
 export const streamQueues = () => ({ exports: new FairQueue(maxExports), 'large pages': new FairQueue(maxPages) })
 
 /**
- * A failure or a revoked key before the first part gets an error status. After it, the connection is reset, so that no client mistakes a part for the
+ * A failure or a revoked key before the first part gets an error status. Later, the connection is reset, so that no client mistakes a part for the
  * whole.
  */
 export function createStreams(watchKey: WatchKey, queues = streamQueues()): StartStream {
@@ -62,7 +62,7 @@ export function createStreams(watchKey: WatchKey, queues = streamQueues()): Star
       ctx.app.emit('error', error, ctx)
       cutOff(ctx.res)
     }
-    // First the response, because a destroyed stream ends only after the part that it is reading.
+    // The response is cut off first, because a destroyed stream ends only after the part that it is reading.
     signal.addEventListener('abort', () => {
       breakOff(new Error('its key is no longer accepted'))
       stream.destroy()

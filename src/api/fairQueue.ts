@@ -1,7 +1,7 @@
-/** Releases a permit; a second call has no effect. */
+/** A second call has no effect. */
 export type Release = () => void
 
-/** `full`: no room in the capacity, or in the queue. `own-share`: the tenant uses its own share. `aborted`: by the caller's signal. */
+/** `full`: no room in total, or in the queue. `own-share`: the tenant uses its own share. `aborted`: by the caller. */
 export type Permit =
   | { readonly kind: 'granted'; readonly release: Release }
   | { readonly kind: 'full' }
@@ -9,7 +9,7 @@ export type Permit =
   | { readonly kind: 'aborted' }
 
 type Bounds = {
-  /** The most weight of all permits together, and of one tenant's permits. */
+  /** The most weight of all permits, and of one tenant's permits. */
   readonly maxRunning: number
   readonly maxRunningPerTenant: number
   readonly maxWaiting?: number
@@ -25,13 +25,13 @@ type Next = { readonly waiter: Waiter; readonly tenant: Tenant; overtaking: numb
  * A weighted semaphore with a bounded queue that serves tenants round robin, so that a busy tenant delays only itself. A permit that would weigh more
  * than its tenant's share weighs the whole share.
  *
- * Room that becomes free is reserved for the next waiter. Other waiters get only room that the next waiter will not need. Example: there is room for
- * 10, permits of weight 6 run, and the next waiter wants 8. Then 2 more may be admitted, because 8 and 2 fit together. So light waiters neither
- * overtake a heavy waiter for ever, nor are blocked by it.
+ * Room that becomes free is reserved for the next waiter; others get only room that it will not need. Example: there is room for 10, permits of
+ * weight 6 run, and the next waiter wants 8. Then 2 more may be admitted, because 8 and 2 fit together. So light waiters neither overtake a heavy
+ * waiter for ever, nor are blocked by it.
  */
 export class FairQueue {
   readonly #bounds: Bounds
-  /** Tenants with running or waiting permits, in the order of their turns. */
+  /** In the order of their turns. */
   readonly #tenants = new Map<string, Tenant>()
   #running = 0
   #waiting = 0
@@ -70,14 +70,13 @@ export class FairQueue {
     return this.#hasRoomFor(1) ? this.#take(name, tenant, 1) : { kind: 'full' }
   }
 
-  /** Changes `share`. However small it is, one permit is granted while nothing runs. */
+  /** However small `share` is, one permit is granted while nothing runs. */
   open(share: number): void {
     if (share === this.share) return
     this.share = share
     this.#admitWaiting()
   }
 
-  /** A new tenant is stored only once it runs or waits. */
   #tenantOf = (name: string): Tenant => this.#tenants.get(name) ?? { running: 0, waiting: new Set() }
 
   #isWithinShare = (tenant: Tenant, weight: number): boolean =>
@@ -108,7 +107,7 @@ export class FairQueue {
     }
     const onAbort = (): void => giveUp('aborted')
     const waitsForOthers = (): boolean => {
-      // Behind another waiter of its tenant, it waits for its own tenant.
+      // A waiter behind another waiter of its tenant waits for its own tenant.
       const isFirst = tenant.waiting.values().next().value === waiter
       const fitsOthers = this.#fits(this.#running - tenant.running, weight, this.#bounds.maxRunning)
       return !fitsOthers || (isFirst && this.#isWithinShare(tenant, weight))
@@ -157,7 +156,7 @@ export class FairQueue {
 
   /** The next waiter if it fits, else the first waiter in turn that fits beside it. */
   #admissible(): Waiter | undefined {
-    // `open` may have reduced the share of its tenant in the meantime.
+    // `open` may have reduced the share of the tenant in the meantime.
     if (this.#next && !this.#isWithinShare(this.#next.tenant, this.#next.waiter.weight)) this.#next = undefined
     const next = this.#next?.waiter
     if (next !== undefined && this.#fits(this.#running, next.weight, this.#bounds.maxRunning)) return next

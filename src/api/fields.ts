@@ -3,12 +3,12 @@ import { type Served, servedPair } from '../core/json/scanner.ts'
 import { apiError } from './errors.ts'
 import { show, text } from './parameters.ts'
 
-/** The member with a submission's answers by code, so its members have no fixed names. */
+/** The answers by code: the members of this member have no fixed names. */
 const answers = 'data'
 
 const maxFields = 100
 
-/** `views`: the served members of items, by view. The pattern accepts the names of all views; `selectedFields` validates those of one. */
+/** `views`: served members of items, by view. The pattern accepts the names of all views; `selectedFields` validates those of one. */
 export function fieldsParameter(...views: readonly Served[]) {
   const name = patternOf(views.reduce(mergedWith))
   const description =
@@ -17,7 +17,6 @@ export function fieldsParameter(...views: readonly Served[]) {
   return { fields: text.meta({ description, pattern: `^${name}(,${name}){0,${maxFields - 1}}$`, examples: ['id'] }) }
 }
 
-/** The union of two sets of served members. */
 export const mergedWith = (some: Served, others: Served): Served =>
   others.reduce((merged, member) => {
     const [name, inner = []] = servedPair(member)
@@ -27,7 +26,6 @@ export const mergedWith = (some: Served, others: Served): Served =>
     return merged.with(at, typeof known === 'string' ? member : [name, mergedWith(known[1], inner)])
   }, some)
 
-/** A regular expression for the path of one field. */
 const patternOf = (served: Served): string => {
   const names = served.map((member) => {
     const [name, inner] = servedPair(member)
@@ -54,10 +52,10 @@ export function selectedFields(fields: string | undefined, served: Served): Serv
   return servedOf(selected)
 }
 
-/** Members in the order of their first mention, each whole or with a selection of its own members. */
+/** In the order of first mention. */
 type Selected = Map<string, Selected | 'whole'>
 
-/** Has no effect if a member that contains the path is selected as a whole. */
+/** A member that is selected as a whole stays whole. */
 function select(selected: Selected, [name = '', ...rest]: readonly string[]): void {
   const known = selected.get(name)
   if (known === 'whole') return
@@ -73,7 +71,7 @@ function select(selected: Selected, [name = '', ...rest]: readonly string[]): vo
 const servedOf = (selected: Selected): Served =>
   [...selected].map(([name, inner]) => (inner === 'whole' ? name : [name, servedOf(inner)]))
 
-/** Copies the selected members of a JSON object, values byte for byte, without members that the object lacks. Undefined: the whole object. */
+/** Copies the selected members of a JSON object, byte for byte, without members that the object lacks. Undefined: all members. */
 export const pickFields =
   (selected: Served | undefined) =>
   (row: Buffer): Buffer =>

@@ -18,14 +18,14 @@ const maxIgnoredBytes = 256
 const maxCached = 200
 const maxCachedCharacters = 1_024
 
-/** `parameters` are frozen, because requests share them. `problem`: the first one. `ignored`: names of unknown parameters. */
+/** `parameters` are frozen, because requests share them. `problem`: the first one. */
 type ParsedQuery = { readonly ignored: readonly string[] } & (
   | { readonly kind: 'valid'; readonly parameters: object }
   | { readonly kind: 'invalid'; readonly problem: string }
 )
 type ParseQuery = (querystring: string) => ParsedQuery
 
-/** Caches the latest queries, because dashboards repeat theirs. */
+/** The latest queries are cached, because dashboards repeat theirs. */
 export function parameterReader(registry: Registry): ParameterReader {
   const help = 'Unknown query parameters, which are ignored'
   const ignoredTotal = metricsIn(registry).counter('tidemark_http_ignored_parameters_total', help, ['route'])
@@ -94,12 +94,11 @@ function problemOf({ issues: [issue] }: z.ZodError, sent: Readonly<Record<string
   return `${name} ${issue?.message}${shown}`
 }
 
-/** In a schema, `answer.<code>` stands for all names that begin with `answer.`, such as `answer.q1`. Such a parameter may be repeated. */
+/** Stands for all names that begin with `answer.`, such as `answer.q1`. Such a parameter may be repeated. */
 export const anyCode = '<code>'
 
 const beginningOf = (name: string): string => name.slice(0, -anyCode.length)
 
-/** For messages: cut to 64 characters. */
 export const show = (value: string): string => `"${cut(value)}"`
 
 function cut(text: string): string {
@@ -144,7 +143,7 @@ const windowBound = (edge: 'from' | 'to', description: string) =>
   parsed((text) => parseWindowBound(text, edge), `must be ${windowBoundRule}`)
     .optional()
     .meta({
-      // Instead of a union of the formats `date-time` and `date`, for which many languages have no type.
+      // The union of `date-time` and `date` has no type in many languages.
       pattern: windowBoundPattern,
       description,
       examples: ['2026-11-21T08:30:00Z', '2026-11-21'],
@@ -173,12 +172,12 @@ export const oneOf = <const Values extends readonly string[]>(values: Values) =>
 
 export const utc = 'UTC'
 
-/** Three-letter names of the IANA database. Others that runtimes accept, such as `PST` and `IST`, are ambiguous. */
+/** Three-letter names of the IANA database. Runtimes accept others, such as `PST` and `IST`, which are ambiguous. */
 const shortNames = /^(?:CET|EET|EST|GMT|HST|MET|MST|PRC|ROC|ROK|UCT|UTC|WET)$/i
 
 /**
- * Accepts the name of an IANA time zone in any letter case, and returns it as this process spells it. Refuses offsets. A space is read as `+`, which
- * URL decoding turns into a space.
+ * Accepts IANA names in any letter case, and returns them as this process spells them; refuses offsets. A space is read as the `+` that URL decoding
+ * has replaced.
  */
 export function parseTimeZone(sent: string): string | undefined {
   const text = sent.replace(' ', '+')
@@ -200,7 +199,7 @@ export const value = anyText.min(1, 'must not be empty').optional()
 
 type CodeAndValues = readonly [code: string, values: readonly string[]]
 
-/** Answers by code, with alternatives. Sorted, so that their order in the request does not change the ETag. Any text may be a code. */
+/** Sorted, so that the order in the request does not change the ETag. Any text may be a code. */
 const answersByCode = z
   // `queryParser` and `readAnswers` make this shape. Validating it again would be slow for hundreds of codes.
   .custom<readonly CodeAndValues[]>()
@@ -213,7 +212,6 @@ const answersByCode = z
   })
   .transform((sent) => sent.map(([code, values]) => [code, [...new Set(values)].sort()] as const).sort(byCode))
 
-/** From parameters whose names contain the code. */
 export const answers = answersByCode.optional()
 
 function readAnswers(text: string): readonly CodeAndValues[] | undefined {
@@ -230,7 +228,7 @@ function readAnswers(text: string): readonly CodeAndValues[] | undefined {
 
 const answersRule = 'must be a JSON object of texts or lists of texts by code, such as {"q1":"yes","q2":["a","b"]}'
 
-/** In one parameter: generated clients need parameters with fixed names. */
+/** Generated clients need parameters with fixed names. */
 export const answersAsJson = parsed(readAnswers, answersRule)
   .pipe(answersByCode)
   .optional()

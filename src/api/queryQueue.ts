@@ -15,7 +15,7 @@ interface QueryTimes {
 }
 
 const ofPages: QueryTimes = { maxWaitMs: 2_000, deadlineMs: 5_000 }
-/** Longer for parts of streamed answers: a busy team's queries must not break off its own export. */
+/** Longer, because a busy team's queries must not break off its own export. */
 const ofParts: QueryTimes = { maxWaitMs: 30_000, deadlineMs: 35_000 }
 const queues = { maxWaiting: 1_024, maxWaitMs: ofPages.maxWaitMs }
 /**
@@ -23,18 +23,18 @@ const queues = { maxWaiting: 1_024, maxWaitMs: ofPages.maxWaitMs }
  * rows of 10 MB from each of two processes would occupy all threads of a small Elasticsearch.
  */
 const queryBytes = { ...queues, maxRunning: 32 * mebibyte, maxRunningPerTenant: 18 * mebibyte }
-/** The most bytes of whole answers, in total and of one team, reserved from the query until the answer is sent. */
+/** Of whole answers. Reserved from the query until the answer is sent. */
 const answerBytes = { ...queues, maxRunning: 96 * mebibyte, maxRunningPerTenant: 32 * mebibyte }
 
 export const answerQueue = () => new FairQueue(answerBytes)
 
 const pausesMs = [50, 100, 200, 400, 800, 1_600]
-/** The lowest share of `queryBytes` after overloads; each successful query raises the share by as much. */
+/** Also the lowest share of `queryBytes` after overloads. */
 const shareStep = 1 / 64
 
 /**
  * Sets `runQuery`, `runPart` and `holdAnswer` of `RouteState`. A query waits for its team's turn, and is aborted at its deadline or when its client
- * disconnects. If Elasticsearch is overloaded, the query is repeated, and the process halves the bytes that it may have in flight.
+ * disconnects. While Elasticsearch is overloaded, the query is repeated, and the process may have fewer bytes in flight.
  */
 export function queueQueries(answers = answerQueue()): RouteMiddleware {
   const queries = new FairQueue(queryBytes)

@@ -3,7 +3,7 @@ import type { ApiMiddleware } from './context.ts'
 import { apiError, unavailable } from './errors.ts'
 import type { Permit, Release } from './fairQueue.ts'
 
-/** Concurrent requests of one process, authenticated or not. */
+/** Of one process, authenticated or not. */
 const maxRequests = 8_192
 const retryAfterSeconds = 2
 
@@ -23,7 +23,7 @@ export function releaseOrThrow(permit: Permit, what: string): Release {
   }
 }
 
-/** Calls `listener` once the response is closed; at once if it is closed already. */
+/** Calls `listener` at once if the response is closed already. */
 export function whenClosed(response: ServerResponse, listener: () => void): void {
   if (response.closed) listener()
   else response.once('close', listener)

@@ -10,9 +10,9 @@ type Sent = (Answer | Streamed) & { readonly contentType?: string; readonly comp
 
 /** `whole` may be cached; `parts` are streamed. With both, `parts` is called if `whole` rejects with `LargePage`. */
 export type Making = {
-  /** Whether the entity may not exist. Then it is read before `If-None-Match: *` is answered with 304. */
+  /** Whether the entity may not exist. */
   readonly mayBeMissing?: boolean
-  /** The `Link` of a page. Not cached, because queries that differ in ignored parameters share one cached answer. */
+  /** Not cached, because queries that differ in ignored parameters share one cached answer. */
   linkOf?(totalDocs: number): string | undefined
 } & (
   | { readonly whole: () => Promise<Rendered>; readonly parts?: () => Promise<Streamed> }
@@ -22,14 +22,14 @@ export type Making = {
 /** Answers 304 if the client has the current answer, else from the cache, else with a new answer. */
 export async function respond(ctx: RouteContext, answers: AnswerCache, validators: Validators, making: Making) {
   if (holdsVersion(ctx, validators.etag)) {
-    // Throws `not_found` for an entity that does not exist, because `*` does not match it.
+    // `*` does not match an entity that does not exist: `answerOf` throws `not_found`.
     if (making.mayBeMissing === true && matchesAny(ctx)) await answerOf(ctx, answers, validators, making)
     setValidators(ctx, validators)
     ctx.status = 304
     return
   }
   const answer = await answerOf(ctx, answers, validators, making)
-  // A cached or shared answer, too, stays in memory until this client has read it, so it counts among its team's unsent bytes.
+  // A cached or shared answer, too, stays in memory until this client has read it. So it counts among its team's unsent bytes.
   if (Buffer.isBuffer(answer.body) && ctx.method !== 'HEAD') await ctx.state.holdAnswer(answer.body.length)
   setValidators(ctx, validators)
   ctx.type = answer.contentType ?? 'json'

@@ -52,5 +52,5 @@ function originForm(target: string): string {
   return withoutFragment.startsWith('?') ? `/${withoutFragment}` : '/'
 }
 
-/** All but the weight `q`. */
+/** All but `q`. */
 const mediaTypeParameters = /;\s*(?!q=)[^\s;,=]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,]*)/gi

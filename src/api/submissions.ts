@@ -14,7 +14,7 @@ import { jsonSchemaOf, pageSchema, servedSchema } from './openapi/jsonSchema.ts'
 import * as parameter from './parameters.ts'
 import { type Filters, scoreClauses, termClauses, windowClauses } from './search/clauses.ts'
 
-/** Parameter → the field in the index whose exact value it selects. */
+/** By parameter: the field in the index whose exact value it selects. */
 export const members = {
   email: 'summary.examinee.email',
   examineeId: 'summary.examinee.examineeId',

@@ -6,7 +6,7 @@ import { fromRedis, type RedisConnection } from '../core/redis/redis.ts'
 import type { CursorKey } from '../core/redis/visiblePositions.ts'
 import { type CursorKeyId, keyIdOf } from './changeCursor.ts'
 
-/** Visible positions of lists. Cursor keys are cached, so that "nothing new" is answered without a further round trip to Redis. */
+/** Cursor keys are cached, so that "nothing new" is answered without a further round trip to Redis. */
 export type VisibleLists = {
   /** A key that this process has read before, maybe of a former generation. */
   knownKey(id: CursorKeyId): CursorKey | undefined

@@ -8,7 +8,7 @@ import { unavailable } from './errors.ts'
 import { FairQueue, type Release } from './fairQueue.ts'
 import { whenClosed } from './requestsInFlight.ts'
 
-/** How long a request is held at least after a change of its list that brought no rows for it. Doubles each time, up to `maxRestMs`. */
+/** A request is held at least this long after a change of its list without new rows for it. Doubles each time, up to `maxRestMs`. */
 const firstRestMs = 100
 const maxRestMs = 2_000
 
@@ -21,8 +21,8 @@ type WaitingDeps = {
 }
 
 /**
- * Holds requests with `Prefer: wait` until there is a row. No query is in flight meanwhile. After each hold, `checkAgain` validates the key and reads
- * the freshness again.
+ * Holds requests with `Prefer: wait` until there is a row, without a query in flight. After each hold, `checkAgain` validates the key and reads the
+ * freshness again.
  */
 export const createWaiting =
   (deps: WaitingDeps): WaitForChange =>
@@ -35,10 +35,10 @@ export const createWaiting =
     await untilRows(ctx, deps, { type, hasRows, waitMs: seconds * 1_000 }).finally(leave)
   }
 
-/** `hasRows` makes the answer, and returns whether it has rows. */
+/** `hasRows` makes the answer. */
 type WaitRequest = { readonly type: EntityType; readonly waitMs: number; hasRows(): Promise<boolean> }
 
-/** Searches again after each change of the list. Reads the freshness before each search, so the answer has every change before its watermark. */
+/** Searches again after each change of the list. The freshness is read before each search, so the answer has every change before its watermark. */
 async function untilRows(ctx: RouteContext, deps: WaitingDeps, { type, hasRows, waitMs }: WaitRequest): Promise<void> {
   const { room, elapsedMs, checkAgain } = deps
   const list = teamList(type, ctx.state.holder.teamId)
@@ -78,7 +78,7 @@ async function hold(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDep
 
 export const maxWaitSeconds = 60
 
-/** One preference of `Prefer`; quoted strings may contain commas. An unclosed string extends to the end, so that matching takes linear time. */
+/** One preference; quoted strings may contain commas. An unclosed string extends to the end, so that matching takes linear time. */
 const preference = /(?:[^,"]|"(?:[^"\\]|\\.?)*(?:"|$))+/g
 const waitPreference = /^\s*wait\s*(?:[=;]|$)/i
 const waitSeconds = /^\s*wait\s*=\s*(?<quote>"?)(?<seconds>\d{1,9})\k<quote>\s*(?:;|$)/i
@@ -107,10 +107,7 @@ export type Wait = {
 type Waiter = Wait & { goOn(): void }
 type ReadVersions = (lists: readonly TeamList[]) => Promise<readonly (ListVersion | null)[]>
 
-/**
- * The requests of a process that wait for a change. One ticker reads the versions of all their lists in one round trip to Redis, and ends waits whose
- * deadline has passed.
- */
+/** One ticker reads the versions of all lists in one round trip to Redis, and ends waits whose deadline has passed. */
 export class WaitingRoom {
   readonly #readVersions: ReadVersions
   readonly #elapsedMs: () => number
@@ -135,7 +132,7 @@ export class WaitingRoom {
     return permit?.kind === 'granted' ? permit.release : undefined
   }
 
-  /** Resolves once the list has another version, the deadline has passed, the process stops, or `signal` aborts. */
+  /** Also resolves once the deadline has passed, the process stops, or `signal` aborts. */
   async untilChanged(wait: Wait, signal: AbortSignal): Promise<void> {
     if (this.isClosed || signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -30,7 +30,7 @@ import { type KeyChange, keyChange } from './keyAudit.ts'
 /** `deleted`: the key was deleted during its creation or revocation, or before its creation was repeated. */
 type KeyRefusal = 'team' | 'name' | 'expires' | 'full' | 'unknown-key' | 'deleted'
 
-/** A request breaks a rule of account keys. The message is for people. */
+/** The message is for people. */
 export class KeyRefused extends Error {
   override readonly name = 'KeyRefused'
   readonly reason: KeyRefusal
@@ -42,8 +42,8 @@ export class KeyRefused extends Error {
 }
 
 /**
- * The change is not in both Redis and Kafka. Repeating the request is safe, and completes the change. Except for a creation that was undone: its
- * repetition is refused (`deleted`).
+ * The change is not in both Redis and Kafka. Repeating the request is safe, and completes the change. Only a creation that was undone is refused when
+ * it is repeated (`deleted`).
  */
 export class KeyChangeIncomplete extends Error {
   override readonly name = 'KeyChangeIncomplete'
@@ -58,7 +58,7 @@ type CreateKeyRequest = {
   readonly seed?: Uint8Array | undefined
 }
 
-/** `isNew`: this request has created the key, not an earlier request with the same seed. */
+/** `isNew`: created by this request, not by an earlier request with the same seed. */
 export type CreatedKey = { readonly plaintext: string; readonly key: AccountKey; readonly isNew: boolean }
 
 export type UsedKey = AccountKey & { readonly lastUsedAt: Instant | null }
@@ -68,10 +68,7 @@ type ChangeKeyRequest = { readonly team: string; readonly id: string; readonly b
 const idBytes = 12
 const plaintextBytes = 32
 const seedBytes = 32
-/**
- * Longer than KafkaJS may take to send a record (six attempts with their timeouts): while the record may still be appended, no other key may get the
- * slot.
- */
+/** Longer than KafkaJS may take to send a record. While the record may still be appended, no other key may get the slot. */
 const reservationMs = 600_000
 const maxConflicts = 5
 
@@ -84,9 +81,9 @@ type AccountKeyManagerDeps = {
 }
 
 /**
- * A team has ten slots for keys; a revoked key uses a slot, too. Redis serves the keys, Kafka makes them durable. A change is complete once it is in
- * both, with its audit record. A creation is appended to Kafka first, so that no key works that could be lost. A revocation or deletion is written to
- * Redis first, so that the key stops working at once.
+ * A team has ten slots; a revoked key uses a slot, too. Redis serves the keys, Kafka makes them durable. A change is complete once it is in both,
+ * with its audit record. A creation is appended to Kafka first, so that no key works that could be lost. A revocation or deletion is written to Redis
+ * first, so that the key stops working at once.
  */
 export class AccountKeyManager {
   readonly #deps: AccountKeyManagerDeps
@@ -146,7 +143,6 @@ export class AccountKeyManager {
     await this.#complete(deleted, keyChange('deleted', teamId, by, stored.key ?? { id }, nowMs()))
   }
 
-  /** A key that is not deleted. */
   async #find(team: TeamId, id: string): Promise<{ readonly revision: Revision; readonly key: AccountKey }> {
     const stored = await this.#deps.store.find(team, id as EntityId)
     if (stored?.key == null) throw unknownKey(team, id)
@@ -154,8 +150,8 @@ export class AccountKeyManager {
   }
 
   /**
-   * `held`: the key exists. `surplus`: it exists, but the team's other keys fill all ten slots. Throws `KeyRefused` when no slot is free, or the key
-   * was deleted.
+   * `held`: the key exists. `surplus`: it exists, but the team's other keys fill all slots. Throws `KeyRefused` when no slot is free, or the key was
+   * deleted.
    */
   async #reserve(team: TeamId, { id }: AccountKey): Promise<'reserved' | 'held' | 'surplus'> {
     const { store, nowMs } = this.#deps

@@ -8,7 +8,6 @@ import type { Messages } from './pages/english.ts'
 import { messagePage, urlsFrom } from './pages/parts.ts'
 import { respondWithPage, type SettingsMiddleware } from './respond.ts'
 
-/** Labels of a metric. */
 type RejectionReason = 'sign_in_refused' | 'no_session' | 'foreign_form' | 'change_incomplete' | 'unavailable'
 
 type ErrorCode = keyof Messages['errors']

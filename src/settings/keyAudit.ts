@@ -1,7 +1,7 @@
 import type { TeamId } from '../core/model/ids.ts'
 import { type Instant, toInstant } from '../core/model/instant.ts'
 
-/** If the key was deleted before already (a repeated deletion), only its id is known. */
+/** Only the id is known if the key was deleted before already (a repeated deletion). */
 interface AuditedKey {
   readonly id: string
   readonly name?: string | undefined

@@ -28,7 +28,9 @@ const problemStatuses: Readonly<Record<CreateFailure | 'full', number>> = {
 /** Shorter than browsers wait for an answer, longer than Kafka elects a partition leader. */
 const changeDeadlineMs = 15_000
 const oncePattern = /^[A-Za-z0-9_-]{16,64}$/
-/** How long a form that is sent again shows the plaintext again: long enough for a double click. Reloading the answer later must not show the key. */
+/**
+ * How long a form that is sent again shows the plaintext again. Long enough for a double click, but reloading the answer later must not show the key.
+ */
 const shownAgainMs = 10_000
 
 export function keyRoutes(
@@ -45,7 +47,7 @@ export function keyRoutes(
   }
   const showKeys = async (ctx: SettingsContext, session: OpenSession, status: number, form: CreateForm | 'full') => {
     const all = await listKeys(session)
-    // An unfinished key may be the tenth in the list, but only its form, sent again, can show its plaintext. So the form is shown.
+    // An unfinished key may be the tenth in the list, but only its form, sent again, can show its plaintext.
     const isFull = form === 'full' || (all.length >= maxKeysPerTeam && form.problem !== 'unfinished')
     const today = toInstant(nowMs()).slice(0, 10)
     const sent = parameterOf(ctx, 'notice')

@@ -76,7 +76,6 @@ function urlInOtherLanguages({ method, path }: SettingsContext): string | undefi
   return path === '/sign-in' ? urlsFrom(path)('/keys') : ''
 }
 
-/** The browser requests the other page with GET. */
 export function seeOther(ctx: SettingsContext, path: string): void {
   ctx.status = 303
   ctx.redirect(urlsFrom(ctx.path)(path))

@@ -92,7 +92,7 @@ const serveAssets: SettingsMiddleware = (ctx, next) => {
   return file === undefined ? next() : respondWithFile(ctx, file)
 }
 
-/** 405 if the path has other methods, else 404. */
+/** 405 if the path has other methods. */
 const rejectUnrouted: SettingsMiddleware = (ctx) => {
   const allowed = new Set(ctx.matched?.flatMap(({ methods }) => methods))
   if (allowed.size === 0) throw settingsError('not-found')

@@ -38,8 +38,8 @@ function forGenerators({ properties, items, anyOf, ...schema }: JsonSchema): Jso
 }
 
 /**
- * The schema of an object that is served with only these `members`. No member is required, because `fields` may leave out each of them. A union of
- * schemas with and without required members would have no type in most languages.
+ * The schema of an object with only these `members`. None is required, because `fields` may leave out each. A union of schemas with and without
+ * required members would have no type in most languages.
  */
 export function servedSchema(schema: JsonSchema, members: Served): JsonSchema {
   const [{ properties: known = {} } = schema, ...others] = (schema.anyOf ?? [schema]) as JsonSchema[]
@@ -63,7 +63,6 @@ export const countSchema = (description: string, example: number, min = 0, max =
     .max(max)
     .meta({ description, examples: [example] })
 
-/** `item`: the name of the schema of its items. */
 export const pageSchema = (item: string): JsonSchema =>
   jsonSchemaOf(
     z.object({
@@ -74,7 +73,7 @@ export const pageSchema = (item: string): JsonSchema =>
     }),
   )
 
-/** Only the members that `fields` cannot leave out are required. */
+/** Requires only the members that `fields` cannot leave out. */
 export function changeSchema(item: JsonSchema, summary: Served, full: Served): JsonSchema {
   const { properties } = jsonSchemaOf(
     z.object({
@@ -93,7 +92,6 @@ export function changeSchema(item: JsonSchema, summary: Served, full: Served): J
   return { ...row, required: ['id', 'changedAt', 'deleted'], properties: { ...row.properties, ...properties } }
 }
 
-/** `row`: the name of the schema of its rows. */
 export const changesSchema = (row: string): JsonSchema =>
   jsonSchemaOf(
     z.object({

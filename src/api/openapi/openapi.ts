@@ -71,10 +71,7 @@ function pathParameter({ properties = {} }: JsonSchema) {
   return textParameter('id', 'path', id.description, exampleOf(id))
 }
 
-/**
- * The query parameters with fixed names. For `answer.<code>`, OpenAPI would need an exploded object, whose members half of the generated clients in
- * the tests send under wrong names.
- */
+/** For `answer.<code>`, OpenAPI would need an exploded object, whose members half of the generated clients in the tests send under wrong names. */
 const queryParameters = ({ properties = {}, required = [] }: JsonSchema) =>
   Object.entries(properties)
     .filter(([name]) => !name.endsWith(anyCode))

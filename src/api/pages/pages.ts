@@ -54,7 +54,7 @@ const docsPage = pageFile(
   callsApi,
 )
 
-/** The OpenAPI description, and `/docs` with its files; without authentication. */
+/** Without authentication. */
 export function docsRoutes(description: unknown): Router<ApiState, object> {
   const router = new Router<ApiState, object>({ sensitive: true })
   const json = staticFile('json', JSON.stringify(description), 'public, max-age=300')
@@ -65,7 +65,7 @@ export function docsRoutes(description: unknown): Router<ApiState, object> {
   return router
 }
 
-/** `/explore`, and the files of `/explore` and of the front page; without authentication. */
+/** The files of the front page, too; without authentication. */
 export function pageRoutes(): Router<ApiState, object> {
   // Strict about the trailing slash, because the URLs in `/explore` are relative.
   const router = new Router<ApiState, object>({ sensitive: true, strict: true })
@@ -75,7 +75,7 @@ export function pageRoutes(): Router<ApiState, object> {
   return router
 }
 
-/** Answers `/` to clients that prefer HTML over JSON, as browsers do. */
+/** Only clients that prefer HTML over JSON, as browsers do, get the front page. */
 export function frontPage(baseUrl: string): ApiMiddleware {
   const request = `curl -H "Authorization: Bearer <API_KEY>" "${new URL(baseUrl, defaultOrigin)}/forms?limit=1"`
   const content = (say: Texts): Html => frontContent(say, request)
@@ -121,7 +121,6 @@ function inEachLanguage(
   return [pageIn(english), pageIn(chinese)]
 }
 
-/** In the language that the query names, else in a language of the browser. */
 function respondInLanguage(ctx: ApiContext, pages: readonly [PageInLanguage, PageInLanguage]): void {
   const { language, page } = preferredOf(pages, [...queryOf(ctx).getAll('language'), ...ctx.acceptsLanguages()])
   respondWithFile(ctx, page)

@@ -5,7 +5,6 @@ import { clampToInstants, toInstant, type WindowBound } from '../../core/model/i
 
 export type Clause = estypes.QueryDslQueryContainer
 
-/** Selects the documents that match every clause. */
 export type Filter = readonly Clause[]
 
 /** In order of preference: a filter is used only if all filters before it match nothing. */
@@ -53,7 +52,7 @@ export const termClauses = (field: string, value: string | undefined): Clause[] 
 
 export const scoreField = 'summary.result.score'
 
-/** A lower bound of 0 becomes -0, which Elasticsearch sorts below 0: otherwise scores of -0 would be missed. As text, because JSON would have 0. */
+/** A lower bound of 0 becomes -0, which Elasticsearch sorts below 0: otherwise scores of -0 would be missed. Text, because JSON would have 0. */
 export const scoreClauses = (min?: number, max?: number): Clause[] =>
   rangeClauses(scoreField, min === 0 ? '-0.0' : min, max)
 

@@ -18,7 +18,7 @@ export interface CountRequest {
   readonly list: SearchedList
   readonly filter: Filter
   readonly grouping: Grouping
-  /** The end of the window (epoch ms); infinite if it is open. */
+  /** Epoch ms; infinite without an end. */
   readonly untilMs: number
   readonly signal: AbortSignal
   /** Of Elasticsearch's answer. The API's answer is never longer. */
@@ -29,28 +29,23 @@ export interface CountRequest {
   readonly hasScores: boolean
 }
 
-/** A member of submissions whose values are counted. */
 export type CountedValue = {
-  /** The options of the `terms` aggregation. */
   readonly terms: object
-  /** Matches submissions without a value. Undefined if every submission has a value, or `terms` counts those without. */
+  /** Matches submissions without a value. Undefined if every submission has one, or `terms` counts those without. */
   readonly none?: object
-  /** Set for answers, whose value may be a list: the text that precedes the value in each term. */
+  /** For answers, whose value may be a list: the text that precedes the value in each term. */
   readonly beginning?: string
 }
 
 export const everyValueOf = (field: string): CountedValue => ({ terms: { field } })
 
-/** A member that may be missing. `missing` is twice as fast as one more aggregation. */
+/** `missing` is twice as fast as one more aggregation. */
 export const anyValueOf = (field: string): CountedValue => ({ terms: { field, missing } })
 
-/** The term that stands for a missing value. No value is as long, and it sorts last among values of the same frequency. */
+/** Stands for a missing value. No value is as long, and it sorts last among values of the same frequency. */
 const missing = '\u{10ffff}'.repeat(maxValueCharacters)
 
-/**
- * `execution_hint: map` avoids global ordinals. Elasticsearch would build these again after each refresh, for the answers to all form fields, free
- * text included.
- */
+/** `execution_hint: map` avoids global ordinals, which Elasticsearch would build again after each refresh, for the answers to all form fields. */
 export function answersTo(code: string): CountedValue {
   const field = answerField(code)
   const beginning = answerBeginning(code)
@@ -62,7 +57,7 @@ export function answersTo(code: string): CountedValue {
 /** Null: submissions without a value. */
 type Value = string | null
 
-/** `scores`: of the submissions with a score. `mean` is null if none has a score, or a score is too large (`tooLargeScore`). */
+/** `scores`: of submissions with a score. `mean` is null without any, and if a score is too large (`tooLargeScore`). */
 interface Figures {
   readonly count: number
   readonly scores?: {
@@ -73,7 +68,7 @@ interface Figures {
   }
 }
 
-/** `key`: the start of the unit of time, the value, or both. */
+/** The start of the unit of time, the value, or both. */
 type Item = Figures & { readonly key: Value | readonly [unit: string, value: Value] }
 export interface Counts {
   readonly totalDocs: number
@@ -86,9 +81,9 @@ const mebibyte = 1024 * 1024
 export const usualBytes = 4 * mebibyte
 /** Enough for `maxCounts` texts of 256 characters, each with scores. */
 export const mostBytes = 16 * mebibyte
-/** The number of units in a time zone differs from their number in UTC by less than this. */
+/** In a time zone, the number of units differs from their number in UTC by less than this. */
 const spareUnits = 10
-/** The local time at the start of a unit, with its UTC offset. */
+/** Local time, with its UTC offset. */
 const keyFormat = "uuuu-MM-dd'T'HH:mm:ss.SSSxxx"
 
 const edgeSchema = z.object({ value: z.number().nullable() })
@@ -142,7 +137,7 @@ async function countGroups(request: CountRequest, nowMs: number): Promise<Counts
     case 'values':
       return await countValues(request, grouping.value)
     case 'values-of-units': {
-      // First without scores: otherwise Elasticsearch would compute scores of up to 65,536 buckets before more than `maxCounts` are refused here.
+      // With scores, Elasticsearch would compute figures for up to 65,536 buckets, before more than `maxCounts` are refused here.
       const counts = await countValuesOfUnits({ ...request, hasScores: false }, grouping.unit, grouping.value)
       return hasScores ? await countValuesOfUnits(request, grouping.unit, grouping.value) : counts
     }
@@ -152,7 +147,7 @@ async function countGroups(request: CountRequest, nowMs: number): Promise<Counts
 /** With the empty units between the first and the last unit. */
 async function countUnits(request: CountRequest, unit: TimeUnit, nowMs: number): Promise<Counts> {
   const countWithin = async ({ fromMs, toMs }: TimeSpan): Promise<Counts> => {
-    // Elasticsearch counts a unit only if it ends before the upper bound. Every unit is shorter than twice the shortest one, so this bound suffices.
+    // Elasticsearch counts a unit only if it ends before the upper bound. Every unit is shorter than twice the shortest one.
     const hard_bounds = { min: fromMs, max: toMs + 2 * shortestMs[unit] }
     const histogram = { ...histogramOf(unit, request), min_doc_count: 0, hard_bounds }
     const aggs = { items: { date_histogram: histogram, ...scoresWith(request) } }
@@ -161,7 +156,7 @@ async function countUnits(request: CountRequest, unit: TimeUnit, nowMs: number):
     const items = buckets.map((bucket) => ({ key: bucket.key_as_string, ...figuresOf(bucket) }))
     return { totalDocs: totalOf(answer), items }
   }
-  // The bounds of a span limit the buckets that Elasticsearch makes. If the likely span contains all submissions, the real span need not be searched.
+  // The span limits the buckets that Elasticsearch makes. If the likely span contains all submissions, the real span need not be searched.
   let counts = await countWithin(likelySpan(unit, maxCounts, nowMs, request.untilMs))
   if (sumOf(counts) < counts.totalDocs) {
     const span = await findSpan(request)
@@ -231,7 +226,7 @@ function figuresOf({ doc_count: count, scores, ...sums }: z.output<typeof figure
   return { count, scores: { count: scored, min, max, mean: hasMean ? meanOfParts(parts, scored) : null } }
 }
 
-/** From the oldest to the newest submission; the first moment of 1970 if there is none. */
+/** The first moment of 1970 if there is no submission. */
 async function findSpan(request: CountRequest): Promise<TimeSpan> {
   const field = 'createdAt'
   // The aggregation `stats` would fail if the sum of all times is no date.
@@ -253,7 +248,7 @@ export function likelySpan(unit: TimeUnit, units: number, nowMs: number, untilMs
   return { fromMs: toMs - (units - 1) * shortestMs[unit], toMs }
 }
 
-/** The number of UTC units that a span touches. */
+/** In UTC. */
 export const spannedUnits = (unit: TimeUnit, { fromMs, toMs }: TimeSpan): number =>
   numberOf(unit, toMs) - numberOf(unit, fromMs) + 1
 

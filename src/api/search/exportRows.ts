@@ -13,14 +13,13 @@ import { findPageKeys, firstFound, type PageRequest, type PickRow, type RowsFoun
 
 export type ExportContent = {
   readonly filters: Filters
-  /** `summary`: items as in the list; `full`: as at the endpoint of a single item. */
+  /** `summary`: as in the list; `full`: as at the endpoint of a single item. */
   readonly view: 'summary' | 'full'
   readonly pick: PickRow
 }
 
-/** The `keep_alive` of a snapshot. */
 const exportLifeMs = 120_000
-/** Renewals within the life of a snapshot. Once would suffice, but Elasticsearch may refuse some. */
+/** Within the life of a snapshot. Once would suffice, but Elasticsearch may refuse some. */
 const renewals = 4
 /** A batch of keys takes at most 4 MiB, with ids of any length. */
 const maxKeys = 5_000
@@ -30,8 +29,8 @@ const maxDetailKeys = 1_000
 type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
 
 /**
- * The snapshot expires `lifeMs` after its last search. A timer renews it, because a slow client may take longer for a part, and because details are
- * read outside of the snapshot.
+ * The snapshot expires `lifeMs` after its last search. A timer renews it: a slow client may take longer, and details are read outside of the
+ * snapshot.
  */
 export async function* inSnapshot<Part>(
   list: SearchedList,
@@ -52,8 +51,8 @@ export async function* inSnapshot<Part>(
 }
 
 /**
- * Yields all rows of the first filter that finds a row, newest first, in parts, from one snapshot. With `view=full`, reads one part ahead of the
- * client. Rejects if Elasticsearch returns fewer rows than it counted.
+ * All rows of the first filter that finds a row, newest first, from one snapshot. With `view=full`, reads one part ahead of the client. Rejects if
+ * Elasticsearch returns fewer rows than it counted.
  */
 export const exportList = (
   list: SearchedList,
@@ -111,7 +110,7 @@ export async function* walkList(snapshot: WalkedSnapshot, filter: Filter, limit:
     yield allOf(count, await runQuery((signal) => snapshot.keys(filter, { clause, skip: 0 }, limit, signal)))
 }
 
-/** For a list without large rows. Keys would only add the sizes of large rows, so they are not read. */
+/** For a list without large rows: keys are not read, because they only add the sizes of large rows. */
 function readSmallRows(snapshot: ListSnapshot, filter: Filter, runQuery: RunQuery): Rows {
   async function* places() {
     for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), maxRows))
@@ -129,8 +128,8 @@ const readRows = (snapshot: ListSnapshot, pages: Pages<RowKey>, runQuery: RunQue
   readParts(pages, (keys, bytes) => runQuery((signal) => snapshot.rowsOf(keys, signal), bytes))
 
 /**
- * Yields details in the order of their keys. They are read outside of the snapshot: a detail may be newer than the snapshot, and an entity that was
- * deleted since is left out. Rejects if an entity that is not deleted has no detail.
+ * Details in the order of their keys, read outside of the snapshot. So a detail may be newer than the snapshot, and an entity that was deleted since
+ * is left out. Rejects if an entity that is not deleted has no detail.
  */
 export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQuery: RunQuery): Rows {
   // Sizes first, because an `_mget` cannot be cancelled once its answer turns out too large.
@@ -145,7 +144,7 @@ export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQ
   return readParts(weighed(), (keys, bytes) => readLive(list, keys, bytes, runQuery))
 }
 
-/** How often a missing detail is read again: an indexer may have written the row, and be about to write the detail. */
+/** An indexer may have written the row, and be about to write the detail. */
 const maxRetries = 8
 const pauseMs = 250
 
@@ -158,8 +157,8 @@ async function readLive(list: SearchedList, keys: readonly RowKey[], bytes: numb
 }
 
 /**
- * Each of `ids` with its detail or `deleted`; `bytes` bounds all details together. A missing detail may not be refreshed, or not written, yet. So it
- * is read again for two seconds, in real time. A detail that is still missing is left out.
+ * Each of `ids` with its detail or `deleted`; `bytes` bounds all details together. A missing detail is read again for two seconds, in real time,
+ * because it may not be refreshed, or not written, yet. If it is still missing, it is left out.
  */
 export async function findDetails(
   list: SearchedList,

@@ -8,7 +8,7 @@ import { askShard, ElasticsearchUnavailable, type SearchedList } from './searchC
 export type SearchBody = Readonly<Record<string, unknown>>
 
 const delimiter = summaryDelimiter.charCodeAt(0)
-/** Replaces each summary in the part of a response that is parsed. */
+/** Stands for a summary in the part of a response that is parsed. */
 const placeholder = Buffer.from('null')
 
 const hitSchema = z.object({
@@ -24,7 +24,7 @@ const hitSchema = z.object({
   fields: z.record(z.string(), z.array(z.string())).optional(),
 })
 
-/** Without its summaries; all shards succeeded. */
+/** Without summaries; every shard succeeded. */
 const answerSchema = z.object({
   timed_out: z.literal(false),
   _shards: z.object({ failed: z.literal(0) }),
@@ -38,7 +38,7 @@ const answerSchema = z.object({
 
 export interface SearchAnswer {
   readonly hits: readonly z.output<typeof hitSchema>[]
-  /** The summaries of the hits, if requested, byte for byte as stored. */
+  /** If requested; byte for byte as stored. */
   readonly summaries: readonly Buffer[]
   /** Undefined unless an exact total was requested. */
   readonly total: number | undefined

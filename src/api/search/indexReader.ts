@@ -12,13 +12,13 @@ import { ElasticsearchUnavailable, type SearchClient, type SearchedList } from '
 export interface IndexReader extends SearchClient {
   /** From this offset on, a page is found by counting instead of skipping the rows before it. */
   readonly deepPageFrom: number
-  /** Reads in the cached snapshot of the version. If the version is unknown or the snapshot is gone, opens a new one. */
+  /** In the cached snapshot of the version. If the version is unknown or the snapshot is gone, in a new one. */
   readonly readSnapshot: <T>(list: SearchedList & Versioned, read: (snapshot: ListSnapshot) => Promise<T>) => Promise<T>
   /** By list and part: whether any row of this version has a large part (`hasLarge`). */
   readonly largeParts: LRUCache<string, { readonly version: ListVersion; readonly hasLarge: boolean }>
 }
 
-/** The list version that was read before the list is searched; null while it is unknown. */
+/** Read before the list is searched; null while unknown. */
 type Versioned = { readonly version: ListVersion | null }
 
 export type ListAt = SearchedList & IndexReader & Versioned
@@ -67,7 +67,7 @@ function snapshotCache(): IndexReader['readSnapshot'] {
         return await read(snapshot)
       } catch (error) {
         if (!(error instanceof ElasticsearchUnavailable) || maySucceedLater.has(error.reason)) throw error
-        // The snapshot was closed for a newer version or with its index, or was lost with its node.
+        // The snapshot was closed for a newer version or with its index, or lost with its node.
         forget()
       }
     }

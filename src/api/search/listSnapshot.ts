@@ -15,7 +15,6 @@ import {
 import * as hits from './hits.ts'
 import { askShard, ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
 
-/** For opening and closing a snapshot. */
 const deadlineMs = 5_000
 
 /** Sort keys (`clause`) that contain a page, which begins `skip` rows after their newest row. */
@@ -25,7 +24,7 @@ export type KeyRange = { readonly clause: Clause; readonly skip: number }
 export interface ListSnapshot {
   /** The snapshot caches the counts. */
   countsOf(filter: Filter, runQuery: RunQuery): ListCounts
-  /** Extends the life of the snapshot, as any search does. */
+  /** Extends the life, as any search does. */
   renew(signal: AbortSignal): Promise<void>
   hasLargeRows(signal: AbortSignal): Promise<boolean>
   /** Raw summaries. */
@@ -34,7 +33,7 @@ export interface ListSnapshot {
   keys(filter: Filter, range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly hits.RowKey[]>
   /** `keys` must be newest first. */
   rowsOf(keys: readonly hits.RowKey[], signal: AbortSignal): Promise<readonly Buffer[]>
-  /** Closes the snapshot before `keep_alive` expires. Never throws. */
+  /** Before `keep_alive` expires. Never throws. */
   close(): void
 }
 
@@ -51,7 +50,7 @@ export interface ListCounts {
   countByCharacter(
     prefix: string,
   ): Promise<readonly { readonly character: string | undefined; readonly count: number }[]>
-  /** The longest common prefix of the ids of all rows (at least one) whose position begins with `prefix`. */
+  /** Of all rows (at least one) whose position begins with `prefix`: the longest common prefix. */
   idsBeginWith(prefix: string): Promise<string>
 }
 
@@ -129,7 +128,7 @@ function listSnapshot(list: SearchedList, opened: OpenedPointInTime): ListSnapsh
   }
 }
 
-/** The total is for speed: without it, Elasticsearch tries to skip non-competitive hits, which takes longer in a snapshot. */
+/** Without the total, Elasticsearch tries to skip non-competitive hits, which takes longer in a snapshot. */
 const inOrder = { sort: newestFirst, track_total_hits: true }
 
 const bucketsSchema = z.object({
@@ -144,7 +143,7 @@ type Counted = string | readonly object[]
 
 /** Estimated. A character of the cache key takes two bytes. */
 const bytesPerCount = 64
-/** Parameters → counts, cached because the next page needs most counts again. */
+/** Cached, because the next page needs most counts again. */
 type CountCache = LRUCache<string, Counted>
 const createCountCache = (): CountCache =>
   new LRUCache({
@@ -179,7 +178,7 @@ function listCounts(
       once(prefix, async () => {
         const filters = [...idCharacters.map((next) => positionBegins(prefix + next)), { term: { position: prefix } }]
         const buckets = await bucketsOf([], { filters: { filters } })
-        // The last filter matches the position that ends here. It sorts before longer positions, so it is last in descending order.
+        // The last filter matches the position that ends here, which sorts before longer positions.
         const steps = buckets.map(({ doc_count }, at) => ({ character: idCharacters[at], count: doc_count }))
         return steps.filter(({ count }) => count > 0)
       }),

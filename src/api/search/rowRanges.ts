@@ -6,7 +6,6 @@ import type { KeyRange, ListCounts } from './listSnapshot.ts'
 type Place = TimeSpan & {
   readonly positions?: { readonly oldest: string; readonly newest: string }
   readonly count: number
-  /** Into smaller places, newest first. */
   divide(): Promise<readonly Place[]>
 }
 
@@ -26,9 +25,8 @@ export interface PageRange {
 }
 
 /**
- * Finds the range of sort keys with the `limit` rows from `offset` on, without skipping the rows before. Counts the rows per 90 days; then, within
- * the 90 days of the page's first row, per 3 hours, and so on; then the same for the last row. The range has at most `2 * maxPlaceRows` rows more
- * than the page.
+ * Finds the range of sort keys with the `limit` rows from `offset` on, by counting. Counts the rows per 90 days; then, within the 90 days of the
+ * page's first row, per 3 hours, and so on; then the same for the last row. The range has at most `2 * maxPlaceRows` rows more than the page.
  */
 export async function rangeOfPage(list: ListCounts, offset: number, limit: number): Promise<PageRange> {
   const places = await placesByTime(list)
@@ -44,7 +42,7 @@ export const countRows = async (list: ListCounts): Promise<number> => totalOf(aw
 
 const totalOf = (places: readonly Place[]): number => places.reduce((sum, { count }) => sum + count, 0)
 
-/** Splits a list, or its `places`, into ranges of at most `limit` rows, newest first. */
+/** Ranges of at most `limit` rows, newest first, of a list or only its `places`. */
 export async function* rangesOfRows(
   list: ListCounts,
   limit: number,
@@ -82,7 +80,7 @@ async function placesByTime(
   })
 }
 
-/** Divides a millisecond by the next character of the ids. If all ids share it, the rest of their common prefix is skipped at once. */
+/** Divides a millisecond by the next character of the ids. If all ids share it, their common prefix is skipped at once. */
 async function placesById(list: ListCounts, moment: TimeSpan, begin: string): Promise<readonly Place[]> {
   const steps = await list.countByCharacter(begin)
   return steps.map(({ character, count }) => {
@@ -97,7 +95,7 @@ async function placesById(list: ListCounts, moment: TimeSpan, begin: string): Pr
   })
 }
 
-/** Finds a place with the row at `offset`, and at most `maxPlaceRows` rows; at most `mostSkipped` of these come before the row (`skip`). */
+/** A place with the row at `offset`, and at most `maxPlaceRows` rows. `skip`, at most `mostSkipped`: its rows before that row. */
 async function locate(
   places: readonly Place[],
   offset: number,
@@ -114,7 +112,7 @@ async function locate(
   throw new Error('the counts of a snapshot do not add up')
 }
 
-/** All rows from `newest` to `oldest`, both included; they may be the same place. */
+/** Both included; they may be the same place. */
 function between(newest: Place, oldest: Place): Clause {
   if (newest.positions === undefined && oldest.positions === undefined)
     return createdWithin({ fromMs: oldest.fromMs, toMs: newest.toMs })

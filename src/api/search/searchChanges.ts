@@ -9,7 +9,7 @@ import { hasLarge, mostBytesOf, mostPartBytes, readParts } from './largeRows.ts'
 import { AnswerTooLong, ElasticsearchUnavailable, type RunQuery } from './searchClient.ts'
 import { maxPageBytes, type PickRow } from './searchPage.ts'
 
-/** From `from` (inclusive) to `below` (exclusive), in one partition. */
+/** Of one partition: from `from` (inclusive) to `below` (exclusive). */
 export type PositionRange = { readonly from: LogPosition; readonly below: LogPosition }
 
 /** One page of a walk, which reads all changes from a cursor to the positions that were visible when the walk began (`changes.ts`). */
@@ -19,7 +19,7 @@ export type ChangesSearch = {
   readonly ranges: readonly PositionRange[]
   /** If several rows share the first log position: the list `position` (`documentFormat.ts`) of the row after which to begin. */
   readonly after: string | undefined
-  /** Whether the first range may fill the page. If so, it is searched alone first, which is faster than a search of all ranges. */
+  /** Whether the first range may fill the page. Then it is searched alone first, which is faster. */
   readonly isLong: boolean
   readonly hasDeletions: boolean
   readonly limit: number
@@ -28,18 +28,17 @@ export type ChangesSearch = {
 }
 
 /**
- * A log position, and there after the row whose list `position` is `after`. Rows share a log position only if a rebuild has carried them over from a
- * replaced log: all at position 0.
+ * A log position, and there after the row whose list `position` is `after`. Only rows that a rebuild has carried over from a replaced log share a log
+ * position, which is 0.
  */
 export type PlaceInWalk = { readonly at: LogPosition; readonly after: string | undefined }
 
-/** `next`: where the next page begins; undefined after the last row. */
+/** `next` is undefined after the last row. */
 export type ChangesPage = { readonly items: readonly Buffer[]; readonly next: PlaceInWalk | undefined }
 
-/** See `queryQueue.ts`. */
 type Turns = { readonly runQuery: RunQuery; readonly holdAnswer: (bytes: number) => Promise<() => void> }
 
-/** `at`: log position. `order`: list `position`; a deletion has none. */
+/** `order`: the list `position`; a deletion has none. */
 type Row = { readonly at: LogPosition; readonly order: string | undefined; readonly item: Buffer }
 /** A row before it is read. `bytes`: undefined for a row that is not large (`largeBytes`). */
 type ChangeKey = {
@@ -53,8 +52,8 @@ type ChangeKey = {
 type RowsPage = { readonly rows: readonly Row[]; readonly next: PlaceInWalk | undefined }
 
 /**
- * Reads at most `limit` rows and `maxPageBytes`; a larger row is a page of its own. If all rows of a page have changed meanwhile, the next page is
- * read at once. A walk needs no snapshot: a row that changes before it is read gets a position above the walk's target, and comes in the next walk.
+ * At most `limit` rows and `maxPageBytes`; a larger row is a page of its own. A walk needs no snapshot: a row that changes before it is read gets a
+ * position above the walk's target, and comes in the next walk. If all rows of a page have changed, the next page is read at once.
  */
 export async function searchChanges(changes: ChangesSearch, turns: Turns): Promise<ChangesPage> {
   let { ranges, after } = changes
@@ -69,7 +68,7 @@ export async function searchChanges(changes: ChangesSearch, turns: Turns): Promi
   return { items: [], next: undefined }
 }
 
-/** Cuts off all below a position. */
+/** The parts of the ranges at or above a position. */
 export const rangesFrom = (ranges: readonly PositionRange[], position: LogPosition): readonly PositionRange[] =>
   ranges
     .map(({ from, below }) => ({ from: from < position ? position : from, below }))
@@ -107,7 +106,7 @@ async function readSmallRows(changes: ChangesSearch, { runQuery, holdAnswer }: T
   return { rows, next: nextAfter(rows, changes.limit) }
 }
 
-/** First reads positions and sizes, then the rows, in parts of bounded bytes. */
+/** First positions and sizes, then the rows, in parts of bounded bytes. */
 async function readByKeys(changes: ChangesSearch, { runQuery, holdAnswer }: Turns): Promise<RowsPage> {
   const part = changes.view === 'full' ? 'detail' : 'summary'
   const allKeys = await firstOf(changes, (some) =>
@@ -134,7 +133,7 @@ async function readByKeys(changes: ChangesSearch, { runQuery, holdAnswer }: Turn
   return { rows, next }
 }
 
-/** The first keys whose large rows fit into a page together; at least one key. */
+/** Whose large rows fit into a page together; at least one key. */
 function withinLarge(keys: readonly ChangeKey[]): readonly ChangeKey[] {
   let large = 0
   const end = keys.findIndex(({ bytes = 0 }, at) => {
@@ -150,12 +149,11 @@ const nextAfter = (rows: readonly Placed[], limit: number): PlaceInWalk | undefi
 
 type Placed = Pick<Row, 'at' | 'order'>
 
-/** The log position of documents that a rebuild has carried over from a replaced log. */
 const sharedPosition = 0
 
 /**
- * After a row at position 0, the place is within the position, because rows that were carried over share it. A deletion at position 0 is the first
- * record of partition 0, and sorts after these rows. So the place after it is position 1.
+ * Rows that were carried over share position 0, so the place after such a row is within the position. A deletion at position 0 is the first record of
+ * partition 0, and sorts after these rows. So the place after it is position 1.
  */
 function placeAfter(row: Placed | undefined): PlaceInWalk | undefined {
   if (row === undefined) return undefined
@@ -163,7 +161,7 @@ function placeAfter(row: Placed | undefined): PlaceInWalk | undefined {
   return isShared ? { at: row.at, after: row.order } : { at: (row.at + 1) as LogPosition, after: undefined }
 }
 
-/** At most `limit` rows. With `isLong`, reads the first range, and the others only if it has fewer rows than `limit`. */
+/** At most `limit` rows. With `isLong`, reads the other ranges only if the first has fewer rows. */
 async function firstOf<Item>(
   { ranges, after, isLong, limit }: ChangesSearch,
   read: (part: Pick<ChangesSearch, 'ranges' | 'after' | 'limit'>) => Promise<readonly Item[]>,
@@ -197,7 +195,6 @@ function search(
 
 const anyOf = (clauses: readonly Clause[]): Clause => ({ bool: { should: [...clauses], minimum_should_match: 1 } })
 
-/** What a `ChangeKey` needs. */
 const keysOnly = (part: EntityPart): Options => ({
   _source: false,
   docvalue_fields: ['changedAt', 'tombstone.deletedAt', bytesOf(part)],
@@ -257,7 +254,7 @@ type ReadRows = (
   runQuery: RunQuery,
 ) => Promise<readonly Row[]>
 
-/** Without rows that have changed since the keys were read. */
+/** Without rows that have changed since their keys were read. */
 const readSummaries: ReadRows = async (changes, keys, bytes, runQuery) => {
   const first = keys[0]
   const last = keys.at(-1)
@@ -275,9 +272,9 @@ const readSummaries: ReadRows = async (changes, keys, bytes, runQuery) => {
 }
 
 /**
- * Whole entities, at least as new as their keys. Two kinds of entities are left out. One was deleted since its key was read: the deletion comes in
- * the next walk. One has no detail, because Elasticsearch has refused it: the record is a dead letter. When the dead letter is replayed, the row gets
- * a new position (`listToRepeat` of the indexer), and comes then.
+ * Whole entities, at least as new as their keys. An entity that was deleted since is left out: the deletion comes in the next walk. An entity without
+ * a detail is left out, too: Elasticsearch has refused the detail, so the record is a dead letter. When the dead letter is replayed, the row gets a
+ * new position (`listToRepeat` of the indexer), and comes then.
  */
 const readWhole: ReadRows = async ({ list, pick }, keys, bytes, runQuery) => {
   const live = keys.filter(({ isDeleted }) => !isDeleted).map(({ id }) => id)
@@ -292,6 +289,6 @@ const readWhole: ReadRows = async ({ list, pick }, keys, bytes, runQuery) => {
 const deletedItem = (id: EntityId, changedAt: string): Buffer =>
   Buffer.from(JSON.stringify({ id, changedAt, deleted: true }))
 
-/** Adds two members before `id`, which every item has. An instant needs no JSON escapes. */
+/** Every item begins with a member, such as `id`. An instant needs no JSON escapes. */
 const liveItem = (item: Buffer, changedAt: string): Buffer =>
   Buffer.concat([Buffer.from(`{"changedAt":"${changedAt}","deleted":false,`), item.subarray(1)])

@@ -9,9 +9,9 @@ export type SearchRequest = {
   readonly path: string
   readonly querystring?: Readonly<Record<string, string | boolean>>
   readonly body?: Readonly<Record<string, unknown>>
-  /** Set for a request to one team's shard, which `readPrimaries.ts` sends to the primary. `alias`: the alias or name of the list's index. */
+  /** For a request to one team's shard, which `readPrimaries.ts` sends to the primary. `alias`: the alias or name of the list's index. */
   readonly shard?: List & { readonly alias: string }
-  /** The request rejects with `AnswerTooLong` if the answer is longer. */
+  /** Above this, the request rejects with `AnswerTooLong`. */
   readonly maxBytes?: number
   /** Called with an answer of status 200; throws `ElasticsearchUnavailable` if the answer contains a failure. */
   readonly check?: (bytes: Buffer) => void
@@ -19,7 +19,7 @@ export type SearchRequest = {
 
 export type SearchClient = {
   readonly indexPrefix: string
-  /** `INDEX_ANSWERS`: whether submissions are found by their answers. */
+  /** `INDEX_ANSWERS`. */
   readonly hasAnswers: boolean
   /** Resolves for status 200 (`bytes`: raw JSON) and 404. Rejects with `ElasticsearchUnavailable`, `AnswerTooLong` or `InvalidSearch`. */
   send(request: SearchRequest, signal: AbortSignal): Promise<{ readonly isFound: boolean; readonly bytes: Buffer }>
@@ -59,9 +59,8 @@ export class ElasticsearchUnavailable extends Error {
   }
 }
 
-/** Elasticsearch rejects a search as invalid. A bug, except where only Elasticsearch can validate a parameter, such as a time zone. */
+/** A bug, except where only Elasticsearch can validate a parameter, such as a time zone. */
 export class InvalidSearch extends Error {
-  /** The error type of the innermost cause. */
   readonly type: string
 
   constructor(detail: string, type: string) {
@@ -71,7 +70,6 @@ export class InvalidSearch extends Error {
   }
 }
 
-/** An answer of Elasticsearch is longer than `maxBytes`. */
 export class AnswerTooLong extends Error {
   override readonly name = 'AnswerTooLong'
 }
@@ -139,13 +137,13 @@ function classifyClientError(error: unknown): unknown {
     : error
 }
 
-/** Errors of status 400 that are not the fault of the request: a closed index, a cancelled search. */
+/** Errors of status 400 that are not the fault of the request. */
 const faultless = new Set(['index_closed_exception', 'task_cancelled_exception', 'search_phase_execution_exception'])
 
 /** Begins the reason of an error: the node in `preference` has no copy of the shard. */
 export const noCopyReason = 'no data nodes with '
 
-/** Error types that mean too little memory or too many requests, with any status. */
+/** Too little memory or too many requests, with any status. */
 export const overloads = new Set(['circuit_breaking_exception', 'es_rejected_execution_exception'])
 
 type Cause = {

@@ -16,8 +16,8 @@ export const maxPageBytes = 2 * 1024 * 1024
 export class LargePage extends Error {}
 
 /**
- * One page of a list, newest first, with the exact total, by the first filter that finds a row. Up to `deepPageFrom`, each filter takes one search. A
- * deeper page, or a page of a list with large rows, is found by counting in a snapshot. Rejects with `LargePage` above `maxPageBytes`.
+ * One page, newest first, with the exact total, by the first filter that finds a row. Up to `deepPageFrom`, each filter takes one search. A deeper
+ * page, or a page of a list with large rows, is found by counting in a snapshot. Rejects with `LargePage` above `maxPageBytes`.
  */
 export function searchPage(
   list: ListAt,
@@ -35,7 +35,7 @@ export function searchPage(
   )
 }
 
-/** The result of the first filter that finds a row, else of the last filter. */
+/** Of the first filter that finds a row, else of the last filter. */
 export async function firstFound<Found extends { readonly total: number }>(
   [filter, ...others]: Filters,
   find: (filter: Filter) => Promise<Found>,
@@ -89,7 +89,7 @@ export type PickRow = (row: Buffer) => Buffer
 export const renderPage = (request: PageRequest, { total, rows }: RowsFound, pick: PickRow): Buffer =>
   Buffer.concat([beginOf(request, total), ...separated(rows.map(pick)), end])
 
-/** The same bytes as `renderPage`, in parts; calls `onTotal` before each part. */
+/** The same bytes as `renderPage`; calls `onTotal` before each part. */
 export async function* renderPageParts(
   request: PageRequest,
   parts: AsyncIterable<RowsFound>,
@@ -118,8 +118,8 @@ const end = Buffer.from(']}')
 const maxLinkBytes = 4_096
 
 /**
- * The `Link` header of a page (RFC 8288), each link with the request's other parameters. `prev` of a page past the end is the last page. Undefined
- * above 4 KiB. `url`: the list's public URL, without a query.
+ * The `Link` header (RFC 8288), with the request's other parameters. `prev` of a page past the end is the last page. Undefined above 4 KiB. `url`:
+ * the list's public URL.
  */
 export function pageLinks(url: string, querystring: string, { page, limit }: PageRequest, totalDocs: number) {
   // URLSearchParams strips one leading question mark, which may belong to the query itself.
@@ -130,7 +130,7 @@ export function pageLinks(url: string, querystring: string, { page, limit }: Pag
   }
   const first = linkTo('first', 1)
   const last = Math.max(1, Math.ceil(totalDocs / limit))
-  // The header has two links at least. Checked now, because rendering thousands of parameters three more times would take long.
+  // There are two links at least. Checked now, because rendering thousands of parameters three more times would take long.
   if (2 * first.length > maxLinkBytes) return undefined
   const links = [
     first,

@@ -4,9 +4,8 @@ import type { TeamId } from '../../core/model/ids.ts'
 import * as titles from '../../core/model/titles.ts'
 import type { Clause } from './clauses.ts'
 
-/** The most terms of a team to which a fuzzy query expands. */
 const maxExpansions = 50
-/** Only so many typed words are free: they may match inside words of the title, and be misspelt. This bounds the cost of a search. */
+/** So many typed words are free: they may match inside words of the title, and be misspelt. This bounds the cost of a search. */
 const maxFreeWords = 8
 /** Longer texts are searched in pieces: Elasticsearch refuses a wildcard with 315 equal characters. */
 const wholeLength = 300
@@ -45,14 +44,14 @@ function exactWords(terms: Terms, sought: readonly titles.SoughtWord[]): Clause 
   return all(withFreedom(titles.requiredWords(sought)).map((word) => exactWord(terms, word)))
 }
 
-/** To try in this order if `exactTitle` finds nothing: one typo a word, then two typos, which takes four times as long. */
+/** If `exactTitle` finds nothing: one typo a word, then two typos, which takes four times as long. */
 export function similarTitles(teamId: TeamId, typed: string): Clause[] {
   const readings = titles.soughtReadings(typed).map((sought) => withFreedom(titles.requiredWords(sought)))
   const [once = [], twice = []] = [1, 2].map((mostMistakes) => {
     const terms = termsOf(teamId, mostMistakes)
     const clauses = readings.flatMap((words) =>
       anySimilar(words, (word) => ({
-        // A single word need not be searched exactly again: `exactTitle` has found nothing.
+        // `exactTitle` has found nothing: a single word need not be searched exactly again.
         exact: words.length === 1 ? [] : [exactWord(terms, word)],
         similar: word.isFree ? similarWord(terms, word.word) : [],
       })),
@@ -62,7 +61,7 @@ export function similarTitles(teamId: TeamId, typed: string): Clause[] {
   return isDeepStrictEqual(once, twice) ? once : [...once, ...twice]
 }
 
-/** A query that every part matches, exactly or similarly; empty if no part has similar clauses. */
+/** Every part matches, exactly or similarly; empty if no part has similar clauses. */
 function anySimilar<Part>(parts: readonly Part[], clausesOf: (part: Part) => Record<'exact' | 'similar', Clause[]>) {
   const clauses = parts.map(clausesOf)
   if (clauses.every(({ similar }) => similar.length === 0)) return []
@@ -121,7 +120,7 @@ function covered(terms: Terms, words: titles.SoughtWord, mayBeginInside = false)
   return all(clauses)
 }
 
-/** An empty list if the word must be exact. */
+/** Empty if the word must be exact. */
 function similarWord(terms: Terms, words: titles.SoughtWord): Clause[] {
   if (!words.every(titles.isSpelt)) return similarKana(terms, words)
   if (isPlain(words)) return similarPlain(terms, words[0])

@@ -15,7 +15,6 @@ export function listedKey(key: UsedKey, nowMs: number): ListedKey {
 /** Why no key was created. */
 export type CreateFailure = keyof Messages['create']['problems']
 
-/** The values of the form, and what is wrong with them. */
 export type CreateForm = {
   readonly name: string
   readonly expires: string
