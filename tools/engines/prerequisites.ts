@@ -2,15 +2,15 @@ import { chooseJdk, type Jdk } from './jdk.ts'
 import type { User } from './permissions.ts'
 
 export type Prerequisites = {
-  /** The name of the engine in sentences. */
+  /** For sentences. */
   engine: string
   /** Major version; 0: any. */
   minJdk: number
-  /** The JDKs of any version that the engine's user may run. */
+  /** Of any version; the engine's user may run them. */
   jdks: readonly Jdk[]
-  /** The user that must be able to run the JDK; undefined for the user of this process. */
+  /** Undefined for the user of this process. */
   user?: User | undefined
-  /** Whether its distribution must be fetched with Maven. */
+  /** Whether Maven must fetch its distribution. */
   fetches: boolean
 }
 
