@@ -6,9 +6,11 @@ import { whileAppending } from './replica.ts'
 import type { Stage } from './stage.ts'
 import { submissionMaker } from './submissions.ts'
 
-/** Submissions a second, half of them of the followed team, and whether the program that reads from Kafka is restarted at half time. */
+/** Half of the submissions are of the followed team. `restarts`: whether the program that reads from Kafka is restarted at half time. */
 export type FollowSize = { readonly perSecond: number; readonly forMs: number; readonly restarts: boolean }
-/** The time from Kafka's acknowledgement of a submission until the client had it, the number of lost ones, and the rows that it read for each. */
+/**
+ * The times are from Kafka's acknowledgement of a submission until the client had it. `readPerChange`: rows that the client read for each submission.
+ */
 export type Followed = Sample & { readonly lost: number; readonly readPerChange: number }
 
 export const followPollMs = 10
@@ -18,7 +20,7 @@ const readyDeadlineMs = 60_000
 const lastPollsMs = 3_000
 const otherTeams = 1_000
 
-/** Measures how a client follows the submissions of a team, once it has got the first one. */
+/** How a client follows the submissions of a team, once it has got the first one. */
 export async function follow(asked: Alternative, teamId: string, size: FollowSize, stage: Stage): Promise<Followed> {
   const client = new Follower(asked.changes === 'feed' ? await openFeed(asked, stage) : openWindows(asked))
   const make = submissionMaker(`followed/${Date.now()}`)
@@ -51,10 +53,9 @@ export async function follow(asked: Alternative, teamId: string, size: FollowSiz
 }
 
 type Row = { readonly id: string; readonly updatedAt: string }
-/** Requests the changes since the last poll. Resolves with whether there are more. */
+/** The changes since the last poll. */
 type Read = (signal: AbortSignal) => Promise<{ readonly rows: readonly Row[]; readonly hasMore: boolean }>
 
-/** A client of a change feed, from now on. */
 async function openFeed({ origin, accountKey }: Alternative, stage: Stage): Promise<Read> {
   type Page = { readonly items: readonly Row[]; readonly cursor: string; readonly hasMore: boolean }
   const requestOf = (query: Readonly<Record<string, string>>): HttpRequest =>
@@ -70,7 +71,7 @@ async function openFeed({ origin, accountKey }: Alternative, stage: Stage): Prom
   }
 }
 
-/** A client without a change feed: reads the rows that are as new as the newest known row, or newer, as NDJSON. */
+/** Without a change feed: reads the rows that are as new as the newest known row, or newer, as NDJSON. */
 function openWindows({ origin, accountKey }: Alternative): Read {
   let since = new Date().toISOString()
   return async (signal) => {
@@ -82,7 +83,7 @@ function openWindows({ origin, accountKey }: Alternative): Read {
   }
 }
 
-/** The body of an answer; undefined for another status than 200, such as 503 during a restart. */
+/** Undefined for another status than 200, such as 503 during a restart. */
 async function textOf(
   origin: string,
   { path, headers }: HttpRequest,
@@ -117,7 +118,7 @@ class Follower {
     this.#delaysMs = []
   }
 
-  /** Polls for this time (ms). Resolves with whether there was a change. */
+  /** Resolves with whether there was a change. */
   async pollFor(forMs: number, signal: AbortSignal): Promise<boolean> {
     const [knownBefore, endMs] = [this.#known.size, performance.now() + forMs]
     while (performance.now() < endMs) {

@@ -6,13 +6,10 @@ import { type Finding, type Goal, isTold, judge, type Samples, type Section, typ
 
 const gibibyte = 1024 ** 3
 
-/** The destinations of a bench: `folder` of the page with all figures, and the file `summary` for brief tables, if given. */
+/** `folder`: of the page with all figures. `summary`: a file for brief tables. `versions`: of the engines. */
 export type Place = { readonly folder: string; readonly summary?: string; readonly versions: readonly string[] }
 
-/**
- * Prints the tables of a bench, and writes them to `folder` as `<day>-<name>.md`. Brief tables replace the block of this name in `summary`.
- * `versions` are those of the engines.
- */
+/** Prints the tables of a bench, and writes them to `folder` as `<day>-<name>.md`. Brief tables replace the block of this name in `summary`. */
 export async function publish(name: string, results: Results, { folder, summary, versions }: Place): Promise<void> {
   const file = `${new Date().toISOString().slice(0, 10)}-${name}`
   const tables = tablesOf(results)
@@ -31,7 +28,6 @@ export async function publish(name: string, results: Results, { folder, summary,
   process.stdout.write(`\n${tables.join('\n')}\nWritten to ${join(folder, `${file}.md`)}\n`)
 }
 
-/** Every section and every table of figures, each with its heading. */
 const tablesOf = ({ sections, samples, counts = [] }: Results): string[] => [
   ...sections.map((section) => `## ${section.title}\n\n${renderSection(section, samples)}`),
   ...counts.map(countsTable),
@@ -58,7 +54,7 @@ const renderSection = ({ measure, rows }: Section, samples: Samples): string =>
     rows.map((row) => cellsOf(judge(row, measure, samples), measure)),
   )
 
-/** Replaces the block between the comments with its name. Throws if the text has no such comments. */
+/** Between the comments with its name. Throws if the text has no such comments. */
 export function replaceBlock(text: string, name: string, block: string): string {
   const begin = `<!-- bench ${name} -->`
   const from = text.indexOf(begin)
@@ -69,7 +65,7 @@ export function replaceBlock(text: string, name: string, block: string): string 
 
 const briefHeader = ['', 'p50 ms, or a second', 'CPU µs', 'ratio (min–max)', 'target', '', 'ratio']
 
-/** A section in brief: figure, CPU time, ratio and verdict of each row, and a bar of ten characters for a ratio of 1. */
+/** Figure, CPU time, ratio and verdict of each row, and a bar of ten characters for a ratio of 1. */
 function briefOf({ title, measure, rows }: Section, samples: Samples): string {
   const body = rows.map((row) => {
     const finding = judge(row, measure, samples)
@@ -89,7 +85,7 @@ function briefOf({ title, measure, rows }: Section, samples: Samples): string {
 
 const maxBar = 40
 
-/** A Markdown table with aligned columns. All but the first have figures. */
+/** Markdown. All columns but the first have figures. */
 function alignedTable(header: readonly string[], body: readonly (readonly string[])[]): string {
   const widths = header.map((name, column) => Math.max(name.length, 3, ...body.map((row) => row[column]?.length ?? 0)))
   const line = (cells: readonly string[]): string =>
@@ -125,7 +121,6 @@ const targetText = ({ goal, limits }: Finding): string =>
   [goal && goalText(goal), limits && `p50 ≤ ${limits.p50Ms}, p99 ≤ ${limits.p99Ms} ms`].filter(Boolean).join(', ')
 const goalText = (goal: Goal): string => ('atMost' in goal ? `≤ ${goal.atMost}` : `≥ ${goal.atLeast}`)
 
-/** The median, and the lowest and highest value. */
 export const spreadText = ({ median, min, max }: Spread): string => `${number(median)} (${number(min)}–${number(max)})`
 
 const rangeText = ({ min, max }: Spread): string => `${number(min)}–${number(max)}`

@@ -19,7 +19,7 @@ export function zipf(ranks: number, exponent: number) {
       }
       return low
     },
-    /** Divides `total` items by rank; the sizes add up to it. */
+    /** Divides `total` items by rank. */
     sizes: (total: number): number[] => {
       const ends = [...until].map((end) => Math.round((total * end) / sum))
       return ends.map((end, rank) => end - (ends[rank - 1] ?? 0))

@@ -1,7 +1,7 @@
 import { type Random, seededRandom } from '../../sample/random.ts'
 import type { SampleForm } from './forms.ts'
 
-/** Kinds of typed texts. Each makes a text from a title; undefined if the title does not allow that. */
+/** Each kind makes a text from a title; undefined if the title does not allow that. */
 const makers = {
   'one word': (random, title) => maybe(random, wordsOf(title)),
   'two words': (random, title) => maybe(random, pairsOf(title))?.join(' '),
@@ -32,7 +32,7 @@ const shortestPart = 3
 const triesEach = 30
 const typos = [...'aeiorstnlmu']
 
-/** Up to `wanted` different texts of a kind, each from one of `forms` at random; the same for the same forms. */
+/** Up to `wanted` different texts, each from one of `forms` at random; the same for the same forms. */
 export function typedTexts(kind: TypedKind, forms: readonly SampleForm[], wanted: number): string[] {
   const random = seededRandom(`typed/${kind}`)
   const texts = new Set<string>()
