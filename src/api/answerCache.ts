@@ -55,7 +55,7 @@ export class AnswerCache {
       try {
         return await this.#count('shared', pending.answer)
       } catch (error) {
-        // The first client has disconnected, which may have aborted its query. This client's request is still open, so it tries again.
+        // The client of the first request has disconnected, which may have aborted its query. This client is still connected, so it tries again.
         if (!pending.isAbandoned()) throw error
       }
     }

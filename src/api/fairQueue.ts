@@ -63,7 +63,7 @@ export class FairQueue {
     return await this.#wait(name, tenant, weight, maxWaitMs, signal)
   }
 
-  /** Weight 1, without waiting. */
+  /** Acquires weight 1, without waiting. */
   acquireNow(name: string): Permit {
     const tenant = this.#tenantOf(name)
     if (tenant.waiting.size > 0 || tenant.running + 1 > this.#bounds.maxRunningPerTenant) return { kind: 'own-share' }
@@ -124,7 +124,7 @@ export class FairQueue {
     this.#tenants.set(name, tenant)
     tenant.waiting.add(waiter)
     this.#waiting++
-    // Makes it the next waiter, if its turn has come.
+    // Makes the waiter the next one, if its turn has come.
     this.#admitWaiting()
     return promise
   }

@@ -3,7 +3,7 @@ import { type Served, servedPair } from '../core/json/scanner.ts'
 import { apiError } from './errors.ts'
 import { show, text } from './parameters.ts'
 
-/** The answers by code: the members of this member have no fixed names. */
+/** A submission's answers, by code: their names are not fixed. */
 const answers = 'data'
 
 const maxFields = 100
@@ -55,7 +55,6 @@ export function selectedFields(fields: string | undefined, served: Served): Serv
 /** In the order of first mention. */
 type Selected = Map<string, Selected | 'whole'>
 
-/** A member that is selected as a whole stays whole. */
 function select(selected: Selected, [name = '', ...rest]: readonly string[]): void {
   const known = selected.get(name)
   if (known === 'whole') return
@@ -71,7 +70,7 @@ function select(selected: Selected, [name = '', ...rest]: readonly string[]): vo
 const servedOf = (selected: Selected): Served =>
   [...selected].map(([name, inner]) => (inner === 'whole' ? name : [name, servedOf(inner)]))
 
-/** Copies the selected members of a JSON object, byte for byte, without members that the object lacks. Undefined: all members. */
+/** Copies the selected members of a JSON object, byte for byte, without members that the object lacks. `selected` undefined: all members. */
 export const pickFields =
   (selected: Served | undefined) =>
   (row: Buffer): Buffer =>

@@ -15,7 +15,7 @@ interface QueryTimes {
 }
 
 const ofPages: QueryTimes = { maxWaitMs: 2_000, deadlineMs: 5_000 }
-/** Longer, because a busy team's queries must not break off its own export. */
+/** Longer than for pages, because a busy team's queries must not break off its own export. */
 const ofParts: QueryTimes = { maxWaitMs: 30_000, deadlineMs: 35_000 }
 const queues = { maxWaiting: 1_024, maxWaitMs: ofPages.maxWaitMs }
 /**
@@ -23,7 +23,7 @@ const queues = { maxWaiting: 1_024, maxWaitMs: ofPages.maxWaitMs }
  * rows of 10 MB from each of two processes would occupy all threads of a small Elasticsearch.
  */
 const queryBytes = { ...queues, maxRunning: 32 * mebibyte, maxRunningPerTenant: 18 * mebibyte }
-/** Of whole answers. Reserved from the query until the answer is sent. */
+/** The most bytes of whole answers, reserved from the query until the answer is sent. */
 const answerBytes = { ...queues, maxRunning: 96 * mebibyte, maxRunningPerTenant: 32 * mebibyte }
 
 export const answerQueue = () => new FairQueue(answerBytes)

@@ -23,7 +23,6 @@ export function releaseOrThrow(permit: Permit, what: string): Release {
   }
 }
 
-/** Calls `listener` at once if the response is closed already. */
 export function whenClosed(response: ServerResponse, listener: () => void): void {
   if (response.closed) listener()
   else response.once('close', listener)

@@ -10,7 +10,6 @@ type Sent = (Answer | Streamed) & { readonly contentType?: string; readonly comp
 
 /** `whole` may be cached; `parts` are streamed. With both, `parts` is called if `whole` rejects with `LargePage`. */
 export type Making = {
-  /** Whether the entity may not exist. */
   readonly mayBeMissing?: boolean
   /** Not cached, because queries that differ in ignored parameters share one cached answer. */
   linkOf?(totalDocs: number): string | undefined

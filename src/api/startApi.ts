@@ -29,7 +29,7 @@ import { createVisibleLists } from './visibleLists.ts'
 import { createWaiting, WaitingRoom } from './waiting.ts'
 
 const defaultPort = 3_000
-/** With slow readers (`slowReaders.ts`), while more than half of the answer memory, exports or large pages are in use. */
+/** The patience with slow readers (`slowReaders.ts`) while more than half of the answer memory, exports or large pages are in use. */
 const patienceWhenFullMs = 30_000
 
 /** Listens once the checks pass, or after three seconds, so also while an engine is unreachable. */

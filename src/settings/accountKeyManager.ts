@@ -161,7 +161,7 @@ export class AccountKeyManager {
     return reserved
   }
 
-  /** First to Kafka, then to Redis, where the key works from then on. */
+  /** The record goes to Kafka first, then the key to Redis, where it works from then on. */
   async #add(team: TeamId, key: AccountKey, change: KeyChange): Promise<void> {
     const { store, nowMs } = this.#deps
     const id = key.id as EntityId
@@ -181,7 +181,8 @@ export class AccountKeyManager {
       // An indexer has read the record in spite of the error, or another process has created the key from the same form, and may have shown it.
       if (stored?.key != null) throw new KeyChangeIncomplete(`key ${id} exists, but ${reason}`)
       const deleted = deletedAfter(created.revision)
-      // Deleted, not only its slot released: Kafka may have written the record in spite of the error, and the record would become an eleventh key.
+      // The key is deleted, not only its slot released: Kafka may have written the record in spite of the error, and the record would become an
+      // eleventh key.
       await store.apply(team, id, deleted, `-${nowMs()}`).catch((failure: Error) => {
         throw new KeyChangeIncomplete(
           `${reason}, and its slot could not be given back (${failure.message}): delete ${id} once it is listed`,

@@ -40,7 +40,7 @@ export async function startSettings(service: Serving, nowMs: () => number = Date
   )
   release('server', () => stopServing(server, config.DRAIN_MS))
   const port = portOf(server)
-  // Only now, because the origin contains the port, which the system may have chosen.
+  // The app is made only now: its origin contains the port, which the system may have chosen.
   const origin = config.SETTINGS_URL ?? `http://127.0.0.1:${port}`
   const app = listen(service, origin, keys, unreadChanges(store, keys, nowMs), redis, nowMs)
   log.info({ port }, 'listening')
@@ -92,7 +92,6 @@ const serveAssets: SettingsMiddleware = (ctx, next) => {
   return file === undefined ? next() : respondWithFile(ctx, file)
 }
 
-/** 405 if the path has other methods. */
 const rejectUnrouted: SettingsMiddleware = (ctx) => {
   const allowed = new Set(ctx.matched?.flatMap(({ methods }) => methods))
   if (allowed.size === 0) throw settingsError('not-found')

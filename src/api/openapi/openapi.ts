@@ -201,7 +201,6 @@ const errorResponses = (): Response =>
     }),
   )
 
-/** Errors are references to `components`. */
 function responsesOf({ path, summary, answer, line, isFeed }: Endpoint<AnswerName>): Response {
   const answered = json(referenceTo(answer), exampleOf(answerSchemas[answer]))
   const ofLists = line === undefined ? [] : (['Link', 'Changes-Cursor'] as const)

@@ -21,9 +21,8 @@ export interface CountRequest {
   /** Epoch ms; infinite without an end. */
   readonly untilMs: number
   readonly signal: AbortSignal
-  /** Of Elasticsearch's answer. The API's answer is never longer. */
+  /** Bounds Elasticsearch's answer. The API's answer is never longer. */
   readonly maxBytes: number
-  /** The parameter `by`, for messages. */
   readonly by: string
   readonly timeZone: string
   readonly hasScores: boolean
@@ -248,7 +247,7 @@ export function likelySpan(unit: TimeUnit, units: number, nowMs: number, untilMs
   return { fromMs: toMs - (units - 1) * shortestMs[unit], toMs }
 }
 
-/** In UTC. */
+/** Counts units of UTC. */
 export const spannedUnits = (unit: TimeUnit, { fromMs, toMs }: TimeSpan): number =>
   numberOf(unit, toMs) - numberOf(unit, fromMs) + 1
 

@@ -7,8 +7,8 @@ import { allOf, parse } from './hits.ts'
 import { askShard, ElasticsearchUnavailable, noCopyReason, overloads, type SearchedList } from './searchClient.ts'
 
 /**
- * As of the last refresh; undefined if the entity does not exist. A read in real time could show a client a change that the next list does not show
- * yet.
+ * The detail as of the last refresh; undefined if the entity does not exist. A read in real time could show a client a change that the next list does
+ * not show yet.
  */
 export async function readDetail(list: SearchedList, id: string, signal: AbortSignal): Promise<Buffer | undefined> {
   if (!isIdentifier(id)) return undefined

@@ -19,11 +19,11 @@ export type ExportContent = {
 }
 
 const exportLifeMs = 120_000
-/** Within the life of a snapshot. Once would suffice, but Elasticsearch may refuse some. */
+/** Renewals within the life of a snapshot. One would suffice, but Elasticsearch may refuse some. */
 const renewals = 4
 /** A batch of keys takes at most 4 MiB, with ids of any length. */
 const maxKeys = 5_000
-/** Fewer with `view=full`, so that sizes are read shortly before the details. */
+/** With `view=full`, a batch has fewer keys, so that sizes are read shortly before the details. */
 const maxDetailKeys = 1_000
 
 type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
@@ -128,11 +128,11 @@ const readRows = (snapshot: ListSnapshot, pages: Pages<RowKey>, runQuery: RunQue
   readParts(pages, (keys, bytes) => runQuery((signal) => snapshot.rowsOf(keys, signal), bytes))
 
 /**
- * Details in the order of their keys, read outside of the snapshot. So a detail may be newer than the snapshot, and an entity that was deleted since
- * is left out. Rejects if an entity that is not deleted has no detail.
+ * Yields details in the order of their keys, read outside of the snapshot. So a detail may be newer than the snapshot, and an entity that was deleted
+ * since is left out. Rejects if an entity that is not deleted has no detail.
  */
 export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQuery: RunQuery): Rows {
-  // Sizes first, because an `_mget` cannot be cancelled once its answer turns out too large.
+  // Sizes are read first, because an `_mget` cannot be cancelled once its answer turns out too large.
   async function* weighed(): Keys {
     for await (const keys of pages) {
       const ids = keys.map(({ id }) => id)
@@ -144,7 +144,7 @@ export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQ
   return readParts(weighed(), (keys, bytes) => readLive(list, keys, bytes, runQuery))
 }
 
-/** An indexer may have written the row, and be about to write the detail. */
+/** How often a missing detail is read again: an indexer may have written the row, and be about to write the detail. */
 const maxRetries = 8
 const pauseMs = 250
 

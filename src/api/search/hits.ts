@@ -24,7 +24,6 @@ const hitSchema = z.object({
   fields: z.record(z.string(), z.array(z.string())).optional(),
 })
 
-/** Without summaries; every shard succeeded. */
 const answerSchema = z.object({
   timed_out: z.literal(false),
   _shards: z.object({ failed: z.literal(0) }),

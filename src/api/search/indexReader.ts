@@ -12,7 +12,7 @@ import { ElasticsearchUnavailable, type SearchClient, type SearchedList } from '
 export interface IndexReader extends SearchClient {
   /** From this offset on, a page is found by counting instead of skipping the rows before it. */
   readonly deepPageFrom: number
-  /** In the cached snapshot of the version. If the version is unknown or the snapshot is gone, in a new one. */
+  /** Reads in the cached snapshot of the version. If the version is unknown or the snapshot is gone, opens a new one. */
   readonly readSnapshot: <T>(list: SearchedList & Versioned, read: (snapshot: ListSnapshot) => Promise<T>) => Promise<T>
   /** By list and part: whether any row of this version has a large part (`hasLarge`). */
   readonly largeParts: LRUCache<string, { readonly version: ListVersion; readonly hasLarge: boolean }>

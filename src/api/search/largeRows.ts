@@ -19,14 +19,14 @@ export async function hasLarge(list: ListAt, part: EntityPart, runQuery: RunQuer
   return isAnyLarge
 }
 
-/** An upper bound. `id` may be any text. */
+/** An upper bound for the bytes of a detail. `id` may be any text. */
 export async function weighDetail(list: ListAt, id: string, runQuery: RunQuery): Promise<number> {
   if (!isIdentifier(id) || !(await hasLarge(list, 'detail', runQuery))) return largeBytes
   const [bytes] = await runQuery((signal) => weighDetails(list, [id as EntityId], signal))
   return bytes ?? largeBytes
 }
 
-/** Upper bounds, in the order of `ids`; undefined for details that are not large. */
+/** Upper bounds for bytes, in the order of `ids`; undefined for details that are not large. */
 export async function weighDetails(
   list: SearchedList,
   ids: readonly EntityId[],

@@ -24,7 +24,7 @@ export type KeyRange = { readonly clause: Clause; readonly skip: number }
 export interface ListSnapshot {
   /** The snapshot caches the counts. */
   countsOf(filter: Filter, runQuery: RunQuery): ListCounts
-  /** Extends the life, as any search does. */
+  /** Extends the snapshot's life, as any search does. */
   renew(signal: AbortSignal): Promise<void>
   hasLargeRows(signal: AbortSignal): Promise<boolean>
   /** Raw summaries. */
@@ -33,7 +33,7 @@ export interface ListSnapshot {
   keys(filter: Filter, range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly hits.RowKey[]>
   /** `keys` must be newest first. */
   rowsOf(keys: readonly hits.RowKey[], signal: AbortSignal): Promise<readonly Buffer[]>
-  /** Before `keep_alive` expires. Never throws. */
+  /** Closes the snapshot before `keep_alive` expires. Never throws. */
   close(): void
 }
 
@@ -50,7 +50,7 @@ export interface ListCounts {
   countByCharacter(
     prefix: string,
   ): Promise<readonly { readonly character: string | undefined; readonly count: number }[]>
-  /** Of all rows (at least one) whose position begins with `prefix`: the longest common prefix. */
+  /** The longest common prefix of the ids of all rows (at least one) whose position begins with `prefix`. */
   idsBeginWith(prefix: string): Promise<string>
 }
 

@@ -12,7 +12,7 @@ type FoundPrimary = { readonly node: string; readonly isOnly: boolean; readonly 
 
 const maxCached = 10_000
 const pauseMs = 25
-/** For a primary without replicas: no other copy can be promoted in its place. */
+/** How long a primary without replicas is cached: no other copy can be promoted in its place. */
 const onlyCopyMs = 1_000
 
 const copySchema = z.object({
@@ -41,7 +41,7 @@ export function readPrimaries(client: SearchClient, elapsedMs: () => number): Se
     const name = nameOf(shard)
     const sinceMs = elapsedMs()
     const cached = onlyCopies.get(name)
-    // By the alias, which may point to another index than the cached one by now.
+    // The alias is searched, which may point to another index than the cached one by now.
     if (cached !== undefined && sinceMs - cached.sinceMs < onlyCopyMs)
       return { ...cached.primary, searched: shard.alias }
     const primary = await findPrimary(client, shard, signal)
@@ -57,7 +57,7 @@ export function readPrimaries(client: SearchClient, elapsedMs: () => number): Se
       // The request fails with Elasticsearch's own error, which names the missing index or shard.
       if (primary === undefined) return await client.send(request, signal)
       const preference = `_only_nodes:${primary.node}`
-      // By the index, because a node with an outdated cluster state may resolve the alias to a former index.
+      // The index is searched, because a node with an outdated cluster state may resolve the alias to a former index.
       const path = request.path.replace(shard.alias, primary.searched)
       const sent = client.send({ ...request, path, querystring: { ...querystring, preference } }, signal)
       const answer = await sent.catch(undefinedWithoutCopy)

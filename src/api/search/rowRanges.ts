@@ -42,7 +42,7 @@ export const countRows = async (list: ListCounts): Promise<number> => totalOf(aw
 
 const totalOf = (places: readonly Place[]): number => places.reduce((sum, { count }) => sum + count, 0)
 
-/** Ranges of at most `limit` rows, newest first, of a list or only its `places`. */
+/** Splits a list, or only its `places`, into ranges of at most `limit` rows, newest first. */
 export async function* rangesOfRows(
   list: ListCounts,
   limit: number,
@@ -95,7 +95,10 @@ async function placesById(list: ListCounts, moment: TimeSpan, begin: string): Pr
   })
 }
 
-/** A place with the row at `offset`, and at most `maxPlaceRows` rows. `skip`, at most `mostSkipped`: its rows before that row. */
+/**
+ * Finds a place with the row at `offset`, and with at most `maxPlaceRows` rows. `skip`: the rows in this place before that row, at most
+ * `mostSkipped`.
+ */
 async function locate(
   places: readonly Place[],
   offset: number,
@@ -112,7 +115,6 @@ async function locate(
   throw new Error('the counts of a snapshot do not add up')
 }
 
-/** Both included; they may be the same place. */
 function between(newest: Place, oldest: Place): Clause {
   if (newest.positions === undefined && oldest.positions === undefined)
     return createdWithin({ fromMs: oldest.fromMs, toMs: newest.toMs })

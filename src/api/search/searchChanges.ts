@@ -12,7 +12,7 @@ import { maxPageBytes, type PickRow } from './searchPage.ts'
 /** Of one partition: from `from` (inclusive) to `below` (exclusive). */
 export type PositionRange = { readonly from: LogPosition; readonly below: LogPosition }
 
-/** One page of a walk, which reads all changes from a cursor to the positions that were visible when the walk began (`changes.ts`). */
+/** A search for one page of a walk. A walk reads all changes from a cursor to the positions that were visible when the walk began (`changes.ts`). */
 export type ChangesSearch = {
   readonly list: ListAt
   /** The rest of the walk, in ascending order. */
@@ -52,8 +52,8 @@ type ChangeKey = {
 type RowsPage = { readonly rows: readonly Row[]; readonly next: PlaceInWalk | undefined }
 
 /**
- * At most `limit` rows and `maxPageBytes`; a larger row is a page of its own. A walk needs no snapshot: a row that changes before it is read gets a
- * position above the walk's target, and comes in the next walk. If all rows of a page have changed, the next page is read at once.
+ * A page has at most `limit` rows and `maxPageBytes`; a larger row is a page of its own. A walk needs no snapshot: a row that changes before it is
+ * read gets a position above the walk's target, and comes in the next walk. If all rows of a page have changed, the next page is read at once.
  */
 export async function searchChanges(changes: ChangesSearch, turns: Turns): Promise<ChangesPage> {
   let { ranges, after } = changes
@@ -106,7 +106,7 @@ async function readSmallRows(changes: ChangesSearch, { runQuery, holdAnswer }: T
   return { rows, next: nextAfter(rows, changes.limit) }
 }
 
-/** First positions and sizes, then the rows, in parts of bounded bytes. */
+/** Reads positions and sizes first, then the rows, in parts of bounded bytes. */
 async function readByKeys(changes: ChangesSearch, { runQuery, holdAnswer }: Turns): Promise<RowsPage> {
   const part = changes.view === 'full' ? 'detail' : 'summary'
   const allKeys = await firstOf(changes, (some) =>
@@ -133,7 +133,7 @@ async function readByKeys(changes: ChangesSearch, { runQuery, holdAnswer }: Turn
   return { rows, next }
 }
 
-/** Whose large rows fit into a page together; at least one key. */
+/** The first keys whose large rows fit into a page together; at least one key. */
 function withinLarge(keys: readonly ChangeKey[]): readonly ChangeKey[] {
   let large = 0
   const end = keys.findIndex(({ bytes = 0 }, at) => {
@@ -152,8 +152,8 @@ type Placed = Pick<Row, 'at' | 'order'>
 const sharedPosition = 0
 
 /**
- * Rows that were carried over share position 0, so the place after such a row is within the position. A deletion at position 0 is the first record of
- * partition 0, and sorts after these rows. So the place after it is position 1.
+ * Rows that were carried over share position 0, so the next page begins at position 0, after such a row. A deletion at position 0 is the first record
+ * of partition 0, and sorts after these rows. So the next page begins at position 1.
  */
 function placeAfter(row: Placed | undefined): PlaceInWalk | undefined {
   if (row === undefined) return undefined
@@ -254,7 +254,7 @@ type ReadRows = (
   runQuery: RunQuery,
 ) => Promise<readonly Row[]>
 
-/** Without rows that have changed since their keys were read. */
+/** Leaves out rows that have changed since their keys were read. */
 const readSummaries: ReadRows = async (changes, keys, bytes, runQuery) => {
   const first = keys[0]
   const last = keys.at(-1)

@@ -16,8 +16,8 @@ export const maxPageBytes = 2 * 1024 * 1024
 export class LargePage extends Error {}
 
 /**
- * One page, newest first, with the exact total, by the first filter that finds a row. Up to `deepPageFrom`, each filter takes one search. A deeper
- * page, or a page of a list with large rows, is found by counting in a snapshot. Rejects with `LargePage` above `maxPageBytes`.
+ * One page, newest first, with the exact total, by the first filter that finds a row. Before offset `deepPageFrom`, each filter takes one search. A
+ * deeper page, or a page of a list with large rows, is found by counting in a snapshot. Rejects with `LargePage` above `maxPageBytes`.
  */
 export function searchPage(
   list: ListAt,
@@ -35,7 +35,7 @@ export function searchPage(
   )
 }
 
-/** Of the first filter that finds a row, else of the last filter. */
+/** The result of the first filter that finds a row, else of the last filter. */
 export async function firstFound<Found extends { readonly total: number }>(
   [filter, ...others]: Filters,
   find: (filter: Filter) => Promise<Found>,
@@ -130,7 +130,7 @@ export function pageLinks(url: string, querystring: string, { page, limit }: Pag
   }
   const first = linkTo('first', 1)
   const last = Math.max(1, Math.ceil(totalDocs / limit))
-  // There are two links at least. Checked now, because rendering thousands of parameters three more times would take long.
+  // The header has two links at least. Checked now, because rendering thousands of parameters three more times would take long.
   if (2 * first.length > maxLinkBytes) return undefined
   const links = [
     first,

@@ -154,7 +154,6 @@ const similarKana = (terms: Terms, words: titles.SoughtWord): Clause[] =>
     similar: part.every(titles.isKana) ? similarText(terms, titles.textOf(part)) : [],
   }))
 
-/** A single word of letters or digits. */
 const isPlain = (word: titles.SoughtWord): boolean => word.length === 1 && titles.isSpelt(word[0])
 
 /** Clauses on the index terms of a team's titles; a term has no space. */

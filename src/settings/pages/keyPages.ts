@@ -12,7 +12,6 @@ export function listedKey(key: UsedKey, nowMs: number): ListedKey {
   return { ...key, shownState }
 }
 
-/** Why no key was created. */
 export type CreateFailure = keyof Messages['create']['problems']
 
 export type CreateForm = {
@@ -33,7 +32,6 @@ type KeysView = {
   readonly notice: keyof Messages['notices'] | undefined
 }
 
-/** Newest first. */
 export const keysPage = ({ csrf, keys, form, today, notice }: KeysView, say: Messages, at: UrlOf): Page => ({
   title: say.keys.title,
   content: html`${notice === undefined ? '' : html`<p role="alert" data-variant="success">${say.notices[notice]}</p>`}

@@ -28,7 +28,6 @@ export const csrfField = (csrf: string): Html => html`<input type="hidden" name=
 type MessageParts = {
   readonly title: string
   readonly text: string
-  /** The next page. */
   readonly link?: { readonly href: string | undefined; readonly label: string }
   /** The request id, for support. */
   readonly reference?: string | undefined
