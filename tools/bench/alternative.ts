@@ -43,7 +43,6 @@ export async function tidemark(
   }
 }
 
-/** `name`: of its file. */
 export async function byHand(
   stage: Stage,
   append: Replica['append'],

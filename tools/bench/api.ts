@@ -126,7 +126,6 @@ async function untilMerged({ client, signal }: Stage): Promise<void> {
   throw new Error(`Elasticsearch is still merging after ${mergesDeadlineMs / 1_000} s`)
 }
 
-/** One large team, and many small teams of the same size. */
 export type TeamSizes = { readonly largeTeam: number; readonly otherTeams: number; readonly ofEach: number }
 
 export const largeTeam = 'team_large'

@@ -3,7 +3,6 @@ import { type Asked, load, type Pace, type Sample } from './load.ts'
 import type { Row, Section } from './report.ts'
 import type { Stage } from './stage.ts'
 
-/** Contenders that run in the same rounds, and the comparisons of their results. */
 export type Comparison<Measured = Sample> = {
   readonly contenders: readonly Contender<Measured>[]
   readonly sections: readonly Section[]
@@ -24,7 +23,6 @@ export const asking = (
 /** `to`: what the contender is compared with. */
 export type Asker = Pick<Row, 'label' | 'to'> & {
   readonly origin: string
-  /** Gets the number of the round, from 0. */
   requestsOf(round: number): readonly Asked[]
 }
 

@@ -94,7 +94,6 @@ async function textOf(
   return answer.status === 200 ? text : undefined
 }
 
-/** Polls for changes, and notes when it got each. */
 class Follower {
   readonly #readOnce: Read
   readonly #acknowledgedMs = new Map<string, number>()

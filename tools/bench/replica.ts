@@ -13,7 +13,6 @@ import type { Stage } from './stage.ts'
 
 export type KafkaRecord = { readonly key: string; readonly value: string }
 
-/** A running indexer and API, and the producer of their records. */
 export type Replica = {
   /** Of the API, such as `http://127.0.0.1:3000`. */
   readonly origin: string

@@ -2,7 +2,6 @@ export type Goal = { readonly atMost: number } | { readonly atLeast: number }
 
 type Limits = { readonly p50Ms: number; readonly p99Ms: number }
 
-/** A contender, and the one that it is compared with. */
 export type Row = {
   readonly label: string
   /** The names of the contender and of the base of its ratio. */
@@ -11,7 +10,6 @@ export type Row = {
   readonly limits?: Limits
 }
 
-/** Rows that are compared with each other. */
 export type Section = {
   readonly title: string
   readonly measure: 'latency' | 'answers a second' | 'records a second' | 'rows a second' | 'server CPU'
@@ -41,7 +39,6 @@ export type Counts = {
 
 export type Results = {
   readonly title: string
-  /** One sentence on what was measured. */
   readonly about: string
   readonly sections: readonly Section[]
   readonly samples: Samples
@@ -149,7 +146,7 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median: (low + high) / 2, min, max }
 }
 
-/** In each round, because other load on the machine has affected both. */
+/** Ratios by round, because other load on the machine has affected both sides. */
 function ratiosByRound(of: readonly number[], base: readonly number[]): number[] {
   if (of.length !== base.length) throw new Error('both sides of a ratio belong to the same rounds')
   return of.map((value, round) => value / (base[round] ?? Number.NaN))

@@ -17,10 +17,9 @@ export type Stage = {
   readonly folder: string
   readonly logsFolder: string
   readonly urls: EngineUrls
-  /** Of this process, with the engines of the stage. */
+  /** The configuration of this process, with the engines of the stage. */
   readonly config: Config
   readonly client: Client
-  /** Addresses of the engines, for other programs. */
   readonly environment: Readonly<Record<string, string>>
   readonly versions: readonly string[]
   /** Aborts when the bench is to end, or when an engine or process has ended. */
@@ -31,7 +30,6 @@ export type Stage = {
     environment: Readonly<Record<string, string>>,
     logsFolder?: string,
   ): Promise<{ readonly pid: number; stop(): Promise<void> }>
-  /** Notes which process serves an origin. */
   serves(origin: string, pid: number): void
   /** CPU times (ms) of the process that serves an origin, with its children, and of Elasticsearch. */
   cpuMsOf(origin: string): CpuMs

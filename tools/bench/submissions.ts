@@ -5,7 +5,6 @@ import type { KafkaRecord } from './replica.ts'
 
 export type SubmissionRecord = KafkaRecord & { readonly id: string }
 
-/** `createdMs`: epoch ms. */
 type MakeSubmission = (teamId: string, createdMs: number) => SubmissionRecord
 
 /** Arbitrary: only the order of creation matters. */

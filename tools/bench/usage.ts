@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { attempt } from '../../src/core/model/schema.ts'
 
-/** So far. */
 export type Usage = { readonly cpuMs: number; readonly peakResidentBytes: number }
 
 const kibibyte = 1_024

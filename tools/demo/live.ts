@@ -15,7 +15,6 @@ export type LiveOptions = {
   readonly config: Config
   readonly baseUrl: string
   readonly signIn: SignIn
-  /** Of the project's processes. */
   readonly environment: Record<string, string>
   readonly engineUrls: EngineUrls
   readonly signal: AbortSignal

@@ -13,11 +13,10 @@ import { type LiveOptions, live } from './live.ts'
 import { failWhenEnded, type Service, type ServiceName, startService } from './services.ts'
 
 export type DemoOptions = {
-  /** When the demo is ready. */
+  /** The number of submissions when the demo is ready. */
   submissions: number
-  /** Of the API; by default 3000, or any free port. */
+  /** The port of the API; by default 3000, or any free port. */
   port?: number
-  /** Of data, logs and `demo.json`. */
   folder: string
   /** Where engines are unpacked; by default `engines` in `folder`. */
   distributions?: string
@@ -28,7 +27,7 @@ const defaultPorts = { api: 3_000, settings: 3_001, status: 9_102 }
 const onLoopback = { HOST: '127.0.0.1', ADMIN_HOST: '127.0.0.1' }
 /** With more submissions, full compilers save more time than their slower start costs. */
 const quickSubmissions = 100_000
-/** So long, engines wait for the services to end. */
+/** Engines wait so long for the services to end. */
 const servicesFirstMs = 2_000
 
 /**

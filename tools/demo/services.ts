@@ -11,7 +11,6 @@ type CommandName = 'rebuild' | 'verify'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The process gets this process's environment and `environment`. */
 export const startService = (
   name: ServiceName | CommandName,
   options: { environment: Record<string, string>; logsFolder: string; signal: AbortSignal },

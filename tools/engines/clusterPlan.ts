@@ -7,7 +7,6 @@ import type { RedisNode } from './redis.ts'
 export type ClusterPlan = {
   readonly elasticsearch: readonly ElasticsearchNode[]
   readonly kafka: readonly KafkaNode[]
-  /** A master and its replica. */
   readonly redis: readonly RedisNode[]
   readonly redisMaster: RedisNode
   readonly sentinels: readonly RedisNode[]

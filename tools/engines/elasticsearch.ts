@@ -24,7 +24,7 @@ export const elasticsearchDistribution: Distribution = {
   },
 }
 
-/** Regardless of the umask: Elasticsearch may run as another user than the one that unpacked it. */
+/** Modes are set regardless of the umask: Elasticsearch may run as another user than the one that unpacked it. */
 const makeReadable = async (folder: string): Promise<void> => {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     await chmod(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o755 : 0o644)
@@ -40,7 +40,6 @@ type ElasticsearchOptions = {
   logPath: (name: string) => string
   user: User | undefined
 }
-/** One of several nodes that find each other by their transport ports. */
 export type ElasticsearchNode = { readonly name: string; readonly port: number; readonly transportPort: number }
 
 /** A single node, or `node`, which forms a cluster with `nodes`. */
@@ -133,7 +132,7 @@ const renderElasticsearchYml = (membership: Settings, dataFolder: string, port: 
     .join('')
 }
 
-/** Without an effect on requests; a start takes 5.3 s of CPU time instead of 6.9 s. */
+/** These flags do not affect requests; a start takes 5.3 s of CPU time instead of 6.9 s. */
 const quickServerFlags = ['-XX:-AlwaysPreTouch', '-XX:+UnlockDiagnosticVMOptions', '-XX:-BytecodeVerificationRemote']
 
 /**

@@ -8,7 +8,6 @@ import { waitUntil, within } from './waiting.ts'
 export const engineNames = ['elasticsearch', 'kafka', 'redis'] as const
 export type EngineName = (typeof engineNames)[number]
 
-/** How an engine, or one node of a cluster, is configured and run. */
 export type EngineDefinition = {
   kind: EngineName
   /** With a number in a cluster: `kafka-2`. Part of the names of its files. */
@@ -19,7 +18,7 @@ export type EngineDefinition = {
   startDeadlineMs: number
   dataFolder: string
   logPath: string
-  /** At which other nodes of a cluster reach it. */
+  /** Other nodes of a cluster reach the engine at these ports. */
   clusterPorts?: readonly number[]
   /** Undefined for the user of this process. */
   user?: User
@@ -32,11 +31,10 @@ export type EngineDefinition = {
 export type Running = {
   port: number
   pid: number
-  /** The log since this start. */
   output(): Promise<string>
 }
 
-/** It ends when this process ends. */
+/** An engine that ends when this process ends. */
 export type Engine = {
   readonly kind: EngineName
   readonly name: string
@@ -59,7 +57,7 @@ export type Engine = {
 
 const endDeadlineMs = 15_000
 
-/** Resolves when the engine answers. It owns the lock at `lockPath` while it runs. */
+/** Resolves when the engine answers. The engine owns the lock at `lockPath` while it runs. */
 export const startEngine = async (
   definition: EngineDefinition,
   lockPath: string,

@@ -15,14 +15,13 @@ export { type Engine, type EngineDefinition, type EngineName, engineNames } from
 export { type EngineUrls, externalEngines, variableOf } from './engineUrls.ts'
 
 type ClusterOptions = {
-  /** Of data and logs. One set of engines runs in it at a time. */
+  /** Contains data and logs. One set of engines runs in it at a time. */
   folder: string
   /** Where distributions are unpacked; several `folder`s may share it. By default `<folder>/engines`. */
   distributions?: string
   clean: boolean
   /** Whether a quick start (12 s instead of 19 s for all three) is worth less speed under load. */
   quick: boolean
-  /** Gets the steps of the start. */
   progress?: NodeJS.WriteStream
   /** Cancels the start. Without effect once the engines run. */
   signal: AbortSignal
@@ -44,7 +43,6 @@ type Running<Urls> = {
   stop(): Promise<void>
 }
 export type Engines = Running<EngineUrls> & Partial<Record<EngineName, Engine>>
-/** Each node can be killed, frozen and started again. */
 export type Cluster = Running<ClusterUrls> & {
   readonly elasticsearch: readonly Engine[]
   readonly kafka: readonly Engine[]
@@ -145,10 +143,8 @@ const stopAll = async (engines: readonly Engine[]): Promise<void> => {
 type Report = (progress: Progress) => void
 type StartAllOptions = Omit<StartOptions, 'external'> & {
   report: Report
-  /** `<folder>/data` by default. */
   dataFolder?: string
   plan?: ClusterPlan
-  /** Checks of external engines. */
   others?: readonly ((signal: AbortSignal) => Promise<void>)[]
 }
 

@@ -18,7 +18,7 @@ rootLogger.level = info
 rootLogger.appenderRef.console.ref = console
 `
 
-/** 8 for `1.8.0_392`; undefined if the `release` file has no version. */
+/** The major version, 8 for `1.8.0_392`; undefined if the `release` file has none. */
 const majorOf = (release: string): number | undefined => {
   const version = /^JAVA_VERSION="(?:1\.)?(\d+)/m.exec(release)?.[1]
   return version === undefined ? undefined : Number(version)
@@ -27,7 +27,7 @@ const majorOf = (release: string): number | undefined => {
 export const chooseJdk = (jdks: readonly Jdk[], minMajor: number): Jdk | undefined =>
   jdks.find((jdk) => jdk.major >= minMajor)
 
-/** In ES_JAVA_HOME, JAVA_HOME, PATH and the usual folders, in this order. */
+/** JDKs in ES_JAVA_HOME, JAVA_HOME, PATH and the usual folders, in this order. */
 export const findJdks = async (env: NodeJS.ProcessEnv): Promise<Jdk[]> => {
   const jdks = new Map<string, Jdk>()
   for (const home of await candidates(env)) {

@@ -33,7 +33,6 @@ type KafkaOptions = {
   folder: string
   logPath: (name: string) => string
 }
-/** Each broker is also a controller. */
 export type KafkaNode = {
   readonly name: string
   readonly id: number
@@ -41,7 +40,6 @@ export type KafkaNode = {
   readonly controllerPort: number
 }
 
-/** A single broker, or `node`, which forms a cluster with `nodes`. */
 export const kafkaDefinition = (
   options: KafkaOptions,
   node?: KafkaNode,
@@ -55,7 +53,6 @@ export const kafkaDefinition = (
     kind: 'kafka',
     name,
     port: node === undefined ? { preferred: 9092 } : { fixed: node.port },
-    // Nodes of a cluster start together and share the CPUs.
     startDeadlineMs: node === undefined ? 90_000 : 300_000,
     dataFolder,
     logPath,

@@ -5,14 +5,14 @@ const maxLines = 20
 
 const logLength = async (path: string): Promise<number> => (await stat(path).catch(() => ({ size: 0 }))).size
 
-/** From byte `from` on, at most 20 lines and 4 KiB; empty without a file. */
+/** The log from byte `from` on, at most 20 lines and 4 KiB; empty without a file. */
 export const logTail = async (path: string, from = 0): Promise<string> => {
   const length = await logLength(path)
   const text = await readFrom(path, Math.max(from, length - maxBytes))
   return text.trimEnd().split(/\r?\n/).slice(-maxLines).join('\n')
 }
 
-/** From byte `from` on; empty without a file. */
+/** Empty without a file. */
 export const readFrom = async (path: string, from: number): Promise<string> => {
   const file = await open(path).catch(() => undefined)
   if (file === undefined) return ''

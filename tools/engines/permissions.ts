@@ -23,7 +23,6 @@ export const findOnPath = async (name: string, env: NodeJS.ProcessEnv): Promise<
 export const unprivilegedUser = (): User | undefined =>
   process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined
 
-/** Also of everything in `folder`. */
 export const changeOwner = async ({ uid, gid }: User, folder: string): Promise<void> => {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     await lchown(join(entry.parentPath, entry.name), uid, gid)

@@ -2,15 +2,13 @@ import { chooseJdk, type Jdk } from './jdk.ts'
 import type { User } from './permissions.ts'
 
 export type Prerequisites = {
-  /** For sentences. */
   engine: string
   /** Major version; 0: any. */
   minJdk: number
-  /** Of any version; the engine's user may run them. */
+  /** The engine's user may run these. */
   jdks: readonly Jdk[]
   /** Undefined for the user of this process. */
   user?: User | undefined
-  /** Whether Maven must fetch its distribution. */
   fetches: boolean
 }
 

@@ -37,7 +37,6 @@ export type RedisOptions = {
   folder: string
   logPath: (name: string) => string
 }
-/** A master, a replica, or a Sentinel that watches them. */
 export type RedisNode = { readonly name: string; readonly port: number }
 
 export const redisDefinition = (options: RedisOptions): EngineDefinition => ({

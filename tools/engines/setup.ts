@@ -14,7 +14,6 @@ import { isUnpacked } from './unpackOnce.ts'
 
 type Folders = { data: string; logs: string; distributions: string }
 type InstallOptions = { report: ReportFetch; signal: AbortSignal }
-/** An engine that this machine can run. */
 type Setup = {
   name: EngineName
   /** Fetches and unpacks the engine's distribution unless it exists. Resolves with a definition for each node. */
@@ -128,7 +127,6 @@ const checkRedis = async ({ folders, jdks, logPath, plan }: CheckOptions): Promi
   return unpacked('redis', distribution, folders, prerequisites, defineIn)
 }
 
-/** An engine whose distribution is fetched, and unpacked with a JDK. */
 const unpacked = (
   name: EngineName,
   distribution: Distribution,

@@ -9,7 +9,7 @@ import { within } from './waiting.ts'
 
 export type Command = Omit<SupervisorRequest, 'graceMs' | 'lockPath'>
 type End = { how: string; ok: boolean }
-/** It ends when this process ends. */
+/** A program that ends when this process ends. */
 export type SupervisedProgram = {
   /** Also the id of its process group. */
   pid: number

@@ -5,7 +5,6 @@ import type { Random } from './random.ts'
 export type Score = { readonly score: number; readonly maxScore: number }
 
 export type Answers = {
-  /** By field code. */
   readonly data: Readonly<Record<string, string | number>>
   readonly total: Score
   /** One for each dimension of the form. */

@@ -4,7 +4,6 @@ import { type Quiz, quizOf } from './quiz.ts'
 import { entityId, type Random, seededRandom, token } from './random.ts'
 import { type Team, teams } from './teams.ts'
 
-/** The parts of a form that never change. */
 export type FormPlan = {
   readonly team: Team
   readonly id: string

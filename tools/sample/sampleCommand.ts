@@ -28,7 +28,6 @@ export const command = new Command()
     }
   })
 
-/** Resolves with the page to print. */
 async function loadSample(apiUrl: string, keysPath: string, signal: AbortSignal): Promise<string> {
   const config = await configOrExit(['KAFKA_BROKERS', 'REDIS_URL'])
   const keysOf = (teamIds: readonly string[]): Promise<string[]> =>

@@ -5,7 +5,6 @@ import { entityId, type Random, seededRandom, token } from './random.ts'
 import { renderReport } from './report.ts'
 import { renderExaminee, renderMetadata } from './respondents.ts'
 
-/** Each state of the submission is rendered from its plan. */
 export type SubmissionPlan = Place & { readonly seed: string; readonly id: string }
 
 type Place = { readonly form: FormPlan; readonly serialNumber: number; readonly submittedMs: number }

@@ -21,7 +21,7 @@ const dayMs = 86_400_000
 const submissionsPerDeletion = 250
 const maxDeletionDelayMs = 2 * dayMs
 const maxEdits = 3
-/** Of reports that pass through every status; the others have their final status from the start. */
+/** The share of reports that pass through every status; the others have their final status from the start. */
 const gradualShare = 0.12
 const finalStatuses = ['completed', 'failed', 'processing', 'pending'] as const
 const finalWeights = [90, 4, 3, 3]

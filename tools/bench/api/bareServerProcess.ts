@@ -10,7 +10,6 @@ type Fixed = { readonly status: number; readonly headers: OutgoingHttpHeaders; r
 const [port, api = ''] = process.argv.slice(2)
 const fixed = new Map<string, Fixed>()
 
-/** All that determines an answer. */
 const keyOf = ({ url, headers }: IncomingMessage): string =>
   `${url} ${headers.authorization} ${headers['accept-encoding']} ${headers['if-none-match']}`
 

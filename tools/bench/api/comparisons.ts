@@ -25,7 +25,6 @@ const calm: Pace = { connections: 1, leadIn: 10, maxRequests: 300, maxMs: 2_000 
 export const crowded: Pace = { connections: 16, leadIn: 100, maxRequests: Number.POSITIVE_INFINITY, maxMs: 2_000 }
 const cacheless = 'ANSWER_CACHE_BYTES=0'
 
-/** What a contender is asked for a page. */
 type Page = readonly [label: string, origin: string, asked: Asked]
 
 /** By limit, beside the first page of the limit, which is named `base`. The last page has a goal. */

@@ -31,7 +31,6 @@ const byTime = (unit: string) => ({
 const byValue = (by: string, { terms }: CountedValue) => ({ by, aggregation: { terms: { ...terms, size: 10_000 } } })
 const byLevel = byValue('level', anyValueOf('summary.result.level'))
 
-/** `code`: of an answer. */
 const countedWith = (code: string): readonly Counted[] => [
   byTime('month'),
   byTime('day'),

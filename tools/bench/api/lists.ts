@@ -5,7 +5,6 @@ import { apiRequest, ask } from '../http.ts'
 import type { HttpRequest } from '../load.ts'
 import type { Stage } from '../stage.ts'
 
-/** Rows and exact total of one page. */
 type Page = { readonly total: number; readonly ids: readonly string[] }
 
 /** `index`: of submission lists. */
@@ -79,7 +78,7 @@ export const bareRequest = (path: string): HttpRequest => ({ method: 'GET', path
 export const listRequest = ({ accountKey }: Pick<Lists, 'accountKey'>, limit: number, page = 1): HttpRequest =>
   apiRequest(accountKey, 'records', { limit, page })
 
-/** With the present ETag: the answer is 304. */
+/** With the present ETag, the answer is 304. */
 export async function unchangedRequest(origin: string, request: HttpRequest, stage: Stage): Promise<HttpRequest> {
   const { etag } = await ask(origin, request, stage)
   if (etag === undefined) throw new Error(`${request.path} is answered without an ETag`)

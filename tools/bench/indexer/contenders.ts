@@ -35,7 +35,6 @@ export function contendersOf(
   ]
 }
 
-/** Sends the ready-made documents of at least `records` records. */
 async function runCeiling(stage: Stage, bodies: readonly Body[], records: number): Promise<Indexing> {
   const { config, client, folder, signal, urls } = stage
   const chosen = bodiesOf(bodies, records)

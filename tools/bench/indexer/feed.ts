@@ -83,10 +83,8 @@ function documentsOf({ key, value }: SubmissionRecord, { config }: Stage): reado
   return projection.documents
 }
 
-/** A file with the body of one bulk request. */
 export type Body = { readonly path: string; readonly records: number }
 
-/** In the ready-made bodies. */
 export const ceilingPrefix = 'ceiling'
 export const ceilingGeneration = 1
 

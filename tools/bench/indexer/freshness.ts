@@ -6,7 +6,6 @@ import type { Section } from '../report.ts'
 import type { Stage } from '../stage.ts'
 
 const eventRates = [10, 100, 1_000]
-/** To which the limits apply. */
 const judgedRate = 100
 const limits = { p50Ms: 400, p99Ms: 1_000 }
 const team = 'team_watched'

@@ -23,7 +23,6 @@ export function plainDefinition(): Pick<IndexDefinition, 'settings' | 'mappings'
   return { settings, mappings: { dynamic: 'strict', _routing: { required: true }, properties } }
 }
 
-/** With all fields of a list. */
 export function plainSource(sample: SampleForm): string {
   const { teamId, id, title, createdAt } = sample
   const { form } = JSON.parse(recordOf(sample).value) as { form: unknown }
@@ -41,7 +40,6 @@ export const plainSearch = (teamId: string, typed: string): HttpRequest =>
     minimum_should_match: 1,
   })
 
-/** First rows of a team, and their total. */
 export const plainList = (teamId: string): HttpRequest => search(teamId, { filter: [{ term: { teamId } }] })
 
 const search = (teamId: string, bool: Readonly<Record<string, unknown>>): HttpRequest => ({

@@ -6,7 +6,6 @@ import type { SampleForm } from './forms.ts'
 import { pageLimit, plainList } from './plainIndex.ts'
 import { holds, isMisspelt, type TypedKind, typedKinds, typedTexts } from './typed.ts'
 
-/** Texts to search for in one team, by kind. */
 export type Pools = ReadonlyMap<TypedKind, readonly string[]>
 
 type Way = 'exact' | 'similar' | 'neither'

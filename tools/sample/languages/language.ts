@@ -32,7 +32,6 @@ export type Language = {
   readonly subjects: readonly Subject[]
 }
 
-/** `{subject}` is replaced by the title. */
 export type Level = { readonly name: string; readonly summary: string; readonly suggestions: string }
 
 type About<S extends Scene> = {
