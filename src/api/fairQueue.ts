@@ -52,10 +52,10 @@ export class FairQueue {
     return this.#running / this.#bounds.maxRunning
   }
 
-  async acquire(name: string, signal: AbortSignal, wanted = 1, maxWaitMs = this.#bounds.maxWaitMs): Promise<Permit> {
+  async acquire(name: string, signal: AbortSignal, requested = 1, maxWaitMs = this.#bounds.maxWaitMs): Promise<Permit> {
     if (signal.aborted) return { kind: 'aborted' }
     const tenant = this.#tenantOf(name)
-    const weight = Math.min(wanted, this.#bounds.maxRunningPerTenant)
+    const weight = Math.min(requested, this.#bounds.maxRunningPerTenant)
     const isFirst = tenant.waiting.size === 0
     if (isFirst && this.#isWithinShare(tenant, weight) && this.#hasRoomFor(weight))
       return this.#take(name, tenant, weight)

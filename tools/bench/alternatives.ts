@@ -48,10 +48,10 @@ export async function benchAlternatives(stage: Stage, size: Size): Promise<Resul
     all.push(await byHand(stage, append, [name, largeTeam]))
   }
   const total = totalOf(size.teams)
-  const each = async (records: Parameters<Alternative['append']>[0]): Promise<void> => {
+  const appendToAll = async (records: Parameters<Alternative['append']>[0]): Promise<void> => {
     for (const alternative of all) await alternative.append(records)
   }
-  await appendAll(submissionsOf(size.teams), total, each, stage.signal)
+  await appendAll(submissionsOf(size.teams), total, appendToAll, stage.signal)
   const loads = new Map<string, number>()
   for (const alternative of all) loads.set(alternative.name, await load(alternative, size.teams, stage))
   const reads = compareReads(all, size, stage)
@@ -64,7 +64,10 @@ export async function benchAlternatives(stage: Stage, size: Size): Promise<Resul
   )
   const exported = await runRounds('Exporting', exports, size.exports)
   const followers = all.map(
-    (one): Contender<Followed> => ({ name: one.name, run: () => follow(one, largeTeam, size.follow, stage) }),
+    (alternative): Contender<Followed> => ({
+      name: alternative.name,
+      run: () => follow(alternative, largeTeam, size.follow, stage),
+    }),
   )
   const followed = await runRounds('Following', followers, size.exports)
   return {

@@ -21,27 +21,34 @@ const lastPollsMs = 3_000
 const otherTeams = 1_000
 
 /** How a client follows the submissions of a team, once it has got the first one. */
-export async function follow(asked: Alternative, teamId: string, size: FollowSize, stage: Stage): Promise<Followed> {
-  const client = new Follower(asked.changes === 'feed' ? await openFeed(asked, stage) : openWindows(asked))
+export async function follow(
+  alternative: Alternative,
+  teamId: string,
+  size: FollowSize,
+  stage: Stage,
+): Promise<Followed> {
+  const client = new Follower(
+    alternative.changes === 'feed' ? await openFeed(alternative, stage) : openWindows(alternative),
+  )
   const make = submissionMaker(`followed/${Date.now()}`)
   let appended = 0
   const append = async (due: number): Promise<void> => {
     const teamOf = (at: number): string => (at % 2 === 0 ? teamId : `team_${at % otherTeams}`)
     const records = Array.from({ length: due }, () => make(teamOf(appended++), Date.now()))
-    await asked.append(records)
+    await alternative.append(records)
     client.acknowledged(records.filter(({ key }) => key.startsWith(`${teamId}/`)))
   }
-  let sink = await asked.startSink()
+  let sink = await alternative.startSink()
   await append(1)
   const isReady = async (): Promise<boolean> => client.poll(stage.signal).then(() => client.hasSeenAll())
   if (!(await waitUntil(isReady, { deadlineMs: readyDeadlineMs, signal: stage.signal })))
-    throw new Error(`${asked.name} shows no submission within ${readyDeadlineMs / 1_000} s`)
+    throw new Error(`${alternative.name} shows no submission within ${readyDeadlineMs / 1_000} s`)
   client.forgetDelays()
   const beganMs = performance.now()
   const restart = async (signal: AbortSignal): Promise<void> => {
     await pause(size.forMs / 2, signal)
     await sink.stop()
-    sink = await asked.startSink()
+    sink = await alternative.startSink()
   }
   await whileAppending(append, size.perSecond, stage.signal, async (signal) => {
     await Promise.all([client.pollFor(size.forMs, signal), ...(size.restarts ? [restart(signal)] : [])])
@@ -49,7 +56,7 @@ export async function follow(asked: Alternative, teamId: string, size: FollowSiz
   const elapsedMs = performance.now() - beganMs
   while (await client.pollFor(lastPollsMs, stage.signal));
   await sink.stop()
-  return client.found(elapsedMs)
+  return client.result(elapsedMs)
 }
 
 type Row = { readonly id: string; readonly updatedAt: string }
@@ -77,9 +84,9 @@ function openWindows({ origin, accountKey }: Alternative): Read {
   return async (signal) => {
     const text = await textOf(origin, exportRequest(accountKey, { updatedSince: since }), signal)
     const rows = (text ?? '').split('\n').filter(Boolean)
-    const found = rows.map((row) => JSON.parse(row) as Row)
-    since = found.reduce((latest, { updatedAt }) => (updatedAt > latest ? updatedAt : latest), since)
-    return { rows: found, hasMore: false }
+    const newRows = rows.map((row) => JSON.parse(row) as Row)
+    since = newRows.reduce((latest, { updatedAt }) => (updatedAt > latest ? updatedAt : latest), since)
+    return { rows: newRows, hasMore: false }
   }
 }
 
@@ -141,7 +148,7 @@ class Follower {
     }
   }
 
-  found(elapsedMs: number): Followed {
+  result(elapsedMs: number): Followed {
     const changes = this.#acknowledgedMs.size
     const lost = [...this.#acknowledgedMs.keys()].filter((id) => !this.#known.has(id)).length
     return { ...sampleOf(this.#delaysMs, elapsedMs, 0), lost, readPerChange: this.#read / changes }

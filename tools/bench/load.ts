@@ -44,7 +44,7 @@ export async function load({ origin, requests, readCpuMs }: Target, pace: Pace, 
   const enough = new AbortController()
   const failed = new AbortController()
   const latenciesMs: number[] = []
-  let heard = 0
+  let answered = 0
   let beganMs = performance.now()
   let endedMs = 0
   let idle = performance.eventLoopUtilization()
@@ -53,15 +53,15 @@ export async function load({ origin, requests, readCpuMs }: Target, pace: Pace, 
   let busyShare = 0
   const onLatency = (latencyMs: number): void => {
     if (enough.signal.aborted) return
-    heard += 1
-    if (heard > leadIn) latenciesMs.push(latencyMs)
+    answered += 1
+    if (answered > leadIn) latenciesMs.push(latencyMs)
     endedMs = performance.now()
-    if (heard === leadIn) {
+    if (answered === leadIn) {
       beganMs = endedMs
       idle = performance.eventLoopUtilization()
       cpuBefore = readCpuMs()
     }
-    if (heard < leadIn || (latenciesMs.length < maxRequests && endedMs - beganMs < maxMs)) return
+    if (answered < leadIn || (latenciesMs.length < maxRequests && endedMs - beganMs < maxMs)) return
     busyShare = performance.eventLoopUtilization(idle).utilization
     cpu = readCpuMs()
     enough.abort()

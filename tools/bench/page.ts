@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os'
 import { join } from 'node:path'
 import type { Counts, Results, Spread } from './report.ts'
-import { type Finding, type Goal, isTold, judge, type Samples, type Section, type Verdict } from './report.ts'
+import { type Finding, type Goal, isSignificant, judge, type Samples, type Section, type Verdict } from './report.ts'
 
 const gibibyte = 1024 ** 3
 
@@ -109,7 +109,7 @@ function cellsOf(finding: Finding, measure: Section['measure']): string[] {
     shown(finding.elasticsearchCpuUs),
     ratio === undefined
       ? ''
-      : `${isTold(ratio.spread) ? spreadText(ratio.spread) : rangeText(ratio.spread)} × ${ratio.to}`,
+      : `${isSignificant(ratio.spread) ? spreadText(ratio.spread) : rangeText(ratio.spread)} × ${ratio.to}`,
     targetText(finding),
     verdict === undefined ? '' : verdictTexts[verdict],
   ]

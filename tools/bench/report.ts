@@ -111,8 +111,8 @@ const nothing: Spread = { median: Number.NaN, min: Number.NaN, max: Number.NaN }
 const worstOf = (verdicts: readonly Verdict[]): Verdict =>
   (['missed', 'open'] as const).find((verdict) => verdicts.includes(verdict)) ?? 'met'
 
-/** Whether a ratio is significant: the rounds differ less from each other than their median differs from 1. */
-export const isTold = ({ median, min, max }: Spread): boolean => max - min < Math.abs(median - 1)
+/** The rounds differ less from each other than their median differs from 1. */
+export const isSignificant = ({ median, min, max }: Spread): boolean => max - min < Math.abs(median - 1)
 
 function knownSpread(samples: readonly Figures[], value: (figures: Figures) => number | undefined): Spread | undefined {
   const known = samples.map(value).filter((figure) => figure !== undefined)

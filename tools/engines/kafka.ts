@@ -90,7 +90,7 @@ export const renderServerProperties = (broker: Broker, all: readonly Broker[] = 
   const settings = {
     'process.roles': 'broker,controller',
     'node.id': id,
-    'controller.quorum.voters': all.map((each) => `${each.id}@127.0.0.1:${each.controllerPort}`).join(','),
+    'controller.quorum.voters': all.map((voter) => `${voter.id}@127.0.0.1:${voter.controllerPort}`).join(','),
     listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
     'advertised.listeners': `PLAINTEXT://127.0.0.1:${port}`,
     'listener.security.protocol.map': 'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT',

@@ -31,9 +31,9 @@ export const missingPrograms = (needs: readonly Prerequisites[], mavenFound: boo
 
 const missingJdk = (lacking: readonly Prerequisites[]): string => {
   const homes = lacking.flatMap(({ jdks }) => jdks.map(({ home, major }) => `${major} in ${home}`))
-  const found = homes.length === 0 ? 'none' : [...new Set(homes)].join(', ')
+  const installed = homes.length === 0 ? 'none' : [...new Set(homes)].join(', ')
   const newest = Math.max(usualJdk, ...lacking.map(({ minJdk }) => minJdk))
-  return `A JDK for ${lacking.map(wantedJdk).join(', ')}; found ${found}. ${jdkAdvice(newest)}`
+  return `A JDK for ${lacking.map(wantedJdk).join(', ')}; found ${installed}. ${jdkAdvice(newest)}`
 }
 
 const wantedJdk = ({ engine, minJdk, user }: Prerequisites): string => {

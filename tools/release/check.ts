@@ -48,11 +48,11 @@ export function releaseProblems(files: ReleaseFiles): string[] {
 
 /** Lock files contain the version twice, before those of dependencies. */
 function otherVersions(path: string, text: string, version: string): string[] {
-  const named = [...text.matchAll(/^\s*"?version"? ?[:=] ?"([^"]+)"/gim)].map(([, found = '']) => found)
+  const named = [...text.matchAll(/^\s*"?version"? ?[:=] ?"([^"]+)"/gim)].map(([, stated = '']) => stated)
   const own = named.slice(0, path.endsWith('package-lock.json') ? 2 : 1)
-  const wrong = own.filter((found) => found !== version)
+  const wrong = own.filter((stated) => stated !== version)
   if (own.length === 0) return [`${path} names no version`]
-  return wrong.map((found) => `${path} has version ${found}, not ${version}`)
+  return wrong.map((stated) => `${path} has version ${stated}, not ${version}`)
 }
 
 /** Users of the Dockerfiles and of the Compose file must get the pinned images by default. */

@@ -23,7 +23,7 @@ export function answer(form: FormPlan, random: Random): Answers {
     score: sum(chosen.filter(({ option }) => option.dimension === dimension).map(({ option }) => option.points)),
     maxScore: sum(asked.map(({ options }) => mostPoints(options, dimension))),
   }))
-  const maxScore = form.scene === 'outcome_quiz' ? asked.length : sum(scores.map((each) => each.maxScore))
+  const maxScore = form.scene === 'outcome_quiz' ? asked.length : sum(scores.map(({ maxScore: most }) => most))
   const total = { score: sum(chosen.map(({ option }) => option.points)), maxScore }
   return {
     data: Object.fromEntries(

@@ -195,5 +195,5 @@ function listCounts(
   }
 }
 
-const commonPrefix = (one: string, other: string): string =>
-  other.startsWith(one) ? one : commonPrefix(one.slice(0, -1), other)
+const commonPrefix = (first: string, second: string): string =>
+  second.startsWith(first) ? first : commonPrefix(first.slice(0, -1), second)

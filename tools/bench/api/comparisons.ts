@@ -106,7 +106,9 @@ function walkThrough(
 ): (round: number) => readonly HttpRequest[] {
   const [first, last] = [walkFromRow / 20 + 1, submissions / 20]
   const pages = seededRandom(seed).shuffled(Array.from({ length: last - first + 1 }, (_, at) => first + at))
-  const each = calm.leadIn + calm.maxRequests
+  const pagesOfRound = calm.leadIn + calm.maxRequests
   return (round) =>
-    Array.from({ length: each }, (_, at) => listRequest(lists, 20, pages[(round * each + at) % pages.length]))
+    Array.from({ length: pagesOfRound }, (_, at) =>
+      listRequest(lists, 20, pages[(round * pagesOfRound + at) % pages.length]),
+    )
 }

@@ -56,7 +56,7 @@ export function compareCounts(lists: Lists, { answer: [code] }: Answered, stage:
   const askers = countedWith(code).flatMap(({ by, days = allDays, parameters = {}, aggregation }): Asker[] => {
     const name = `by ${by}${days === allDays ? '' : `, ${days} days`}${'scores' in parameters ? ', with scores' : ''}`
     const sinceNeverAsked = (): Instant => toInstant(newestMs - days * dayMs + sincesAsked++)
-    const asked = (): HttpRequest =>
+    const viaApi = (): HttpRequest =>
       apiRequest(accountKey, 'record-counts', { by, ...parameters, since: sinceNeverAsked(), until })
     const direct = (): HttpRequest => {
       const query = ofTeam(lists.teamId as TeamId, windowClauses('createdAt', sinceNeverAsked(), until))
@@ -67,7 +67,7 @@ export function compareCounts(lists: Lists, { answer: [code] }: Answered, stage:
       {
         label: `API, ${name}`,
         origin: apiOrigin,
-        requestsOf: () => [asked],
+        requestsOf: () => [viaApi],
         to: { label: 'direct', of: `Elasticsearch, ${name}`, goal: { atMost: 1.5 } },
       },
     ]

@@ -99,8 +99,8 @@ export async function expectSameAnswers(lists: Lists, expected: number, stage: S
     'the API with its answer cache': await pageOf(lists.cachingOrigin, listRequest(lists, limit)),
     'the API, asked a new question,': await pageOf(lists.cachingOrigin, newListRequest(lists, limit)),
   }
-  for (const [name, found] of Object.entries(others))
-    if (found.total !== api.total || found.ids.join() !== api.ids.join())
+  for (const [name, page] of Object.entries(others))
+    if (page.total !== api.total || page.ids.join() !== api.ids.join())
       throw new Error(`${name} answers another page than the API`)
 }
 

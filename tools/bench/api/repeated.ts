@@ -15,8 +15,8 @@ export async function compareRepeated(lists: Lists, smallTeamKey: string, stage:
   const origin = lists.cachingOrigin
   const questions = await questionsOf(lists, smallTeamKey, stage)
   const unchanged = await Promise.all(questions.map(({ request }) => unchangedRequest(origin, request, stage)))
-  const asked = [...questions.map(({ request }) => request), ...unchanged]
-  const bareOrigin = await startBare(stage, 'bareServer', [origin], asked)
+  const requests = [...questions.map(({ request }) => request), ...unchanged]
+  const bareOrigin = await startBare(stage, 'bareServer', [origin], requests)
   const askers = questions.flatMap(({ name, request, goal }, place): Asker[] => {
     const [whole, not] = [() => [request], () => unchanged.slice(place, place + 1)]
     const to = (label: string, least?: Goal) => ({ label, of: `${label}, ${name}`, ...(least && { goal: least }) })

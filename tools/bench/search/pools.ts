@@ -10,8 +10,8 @@ export type Pools = ReadonlyMap<TypedKind, readonly string[]>
 
 type Way = 'exact' | 'similar' | 'neither'
 
-const wanted = 120
-/** So many texts are made for each wanted one, because some do not find rows of their kind. */
+const poolSize = 120
+/** So many texts are made for each text of a pool, because some do not find rows of their kind. */
 const spare = 2
 const fewest = 50
 
@@ -30,8 +30,8 @@ export async function choosePools(origin: string, team: ServedTeam, stage: Stage
     for (const kind of typedKinds) {
       const way = isMisspelt(kind) ? 'similar' : 'exact'
       const fit: string[] = []
-      for (const typed of typedTexts(kind, team.forms, spare * wanted)) {
-        if (fit.length === wanted) break
+      for (const typed of typedTexts(kind, team.forms, spare * poolSize)) {
+        if (fit.length === poolSize) break
         const { json } = await ask(origin, formsRequest(team, typed), stage)
         const titles = (json as FormsPage).items.map(({ title }) => title)
         if (wayOf(titles, typed) === way) fit.push(typed)
