@@ -140,7 +140,7 @@ const start = 0 as LogPosition
 
 /**
  * The next page of the cursor's open walk, or the first page of a new walk. Nothing is new if no walk is open, and the list still has the version
- * that was read with the last target. If this process knows the cursor's key, this answer needs neither Elasticsearch nor another read of Redis.
+ * that was read with the last target. If this process knows the cursor's key, it then needs neither Elasticsearch nor another read of Redis.
  */
 async function continueFrom(request: ChangesRequest, sent: string): Promise<Page> {
   const { ctx, deps, scope } = request

@@ -35,7 +35,7 @@ export const createWaiting =
     await untilRows(ctx, deps, { type, hasRows, waitMs: seconds * 1_000 }).finally(leave)
   }
 
-/** `hasRows` makes the answer. */
+/** `hasRows` also makes the answer. */
 type WaitRequest = { readonly type: EntityType; readonly waitMs: number; hasRows(): Promise<boolean> }
 
 /** Searches again after each change of the list. The freshness is read before each search, so the answer has every change before its watermark. */
@@ -55,7 +55,7 @@ async function untilRows(ctx: RouteContext, deps: WaitingDeps, { type, hasRows, 
 
 const nextRestMs = (restMs: number): number => Math.min(maxRestMs, Math.max(firstRestMs, 2 * restMs))
 
-/** Until the list changes, the key is refused, the client disconnects, or the wait is over. */
+/** Holds the request until its list changes, its key is refused, its client disconnects, or the wait is over. */
 async function hold(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDeps, wait: Wait): Promise<void> {
   const { req, res, state } = ctx
   const woken = new AbortController()

@@ -31,6 +31,7 @@ export type EngineDefinition = {
 export type Running = {
   port: number
   pid: number
+  /** The log since this start. */
   output(): Promise<string>
 }
 

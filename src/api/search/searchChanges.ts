@@ -289,6 +289,6 @@ const readWhole: ReadRows = async ({ list, pick }, keys, bytes, runQuery) => {
 const deletedItem = (id: EntityId, changedAt: string): Buffer =>
   Buffer.from(JSON.stringify({ id, changedAt, deleted: true }))
 
-/** Every item begins with a member, such as `id`. An instant needs no JSON escapes. */
+/** An item has at least the member `id`, so a comma follows. An instant needs no JSON escapes. */
 const liveItem = (item: Buffer, changedAt: string): Buffer =>
   Buffer.concat([Buffer.from(`{"changedAt":"${changedAt}","deleted":false,`), item.subarray(1)])
