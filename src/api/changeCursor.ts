@@ -12,8 +12,8 @@ import type { CursorKey } from '../core/redis/visiblePositions.ts'
  *
  *   `TM` (2 bytes) | format (1) | entity type (1) | id of the key (4) | initialisation vector (12) | ciphertext of AES-256-GCM | tag (16)
  *
- * It is encrypted, because offsets reveal how much all teams of the platform send. Format, type and key id are readable, so that a cursor of a later
- * release, of the other list or of an unknown generation is not mistaken for a damaged cursor.
+ * It is encrypted, because offsets reveal how much all teams of the platform send. Format, type and key id are readable. So a cursor of a later release,
+ * of the other list or of an unknown generation is not mistaken for a damaged one.
  */
 const magic = Buffer.from('TM')
 const format = 1

@@ -37,7 +37,7 @@ export class FairQueue {
   #waiting = 0
   #next: Next | undefined
   /** The part (0 to 1) of the capacity, and of each tenant's share, that may be granted. */
-  share = 1
+  openPart = 1
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds
@@ -70,10 +70,10 @@ export class FairQueue {
     return this.#hasRoomFor(1) ? this.#take(name, tenant, 1) : { kind: 'full' }
   }
 
-  /** However small `share` is, one permit is granted while nothing runs. */
-  open(share: number): void {
-    if (share === this.share) return
-    this.share = share
+  /** However small `part` is, one permit is granted while nothing runs. */
+  open(part: number): void {
+    if (part === this.openPart) return
+    this.openPart = part
     this.#admitWaiting()
   }
 
@@ -86,9 +86,10 @@ export class FairQueue {
   #hasRoomFor = (weight: number): boolean =>
     this.#fits(this.#running, weight, this.#bounds.maxRunning) &&
     (this.#next === undefined ||
-      this.#next.waiter.weight + this.#next.overtaking + weight <= this.#bounds.maxRunning * this.share)
+      this.#next.waiter.weight + this.#next.overtaking + weight <= this.#bounds.maxRunning * this.openPart)
 
-  #fits = (taken: number, weight: number, room: number): boolean => taken === 0 || taken + weight <= room * this.share
+  #fits = (taken: number, weight: number, room: number): boolean =>
+    taken === 0 || taken + weight <= room * this.openPart
 
   #wait(name: string, tenant: Tenant, weight: number, maxWaitMs: number | undefined, signal: AbortSignal) {
     const { promise, resolve } = Promise.withResolvers<Permit>()

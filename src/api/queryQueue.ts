@@ -29,8 +29,8 @@ const answerBytes = { ...queues, maxRunning: 96 * mebibyte, maxRunningPerTenant:
 export const answerQueue = () => new FairQueue(answerBytes)
 
 const pausesMs = [50, 100, 200, 400, 800, 1_600]
-/** Also the lowest share of `queryBytes` after overloads. */
-const shareStep = 1 / 64
+/** A successful query opens so much more of `queryBytes`. After overloads, at least this part stays open. */
+const partStep = 1 / 64
 
 /**
  * Sets `runQuery`, `runPart` and `holdAnswer` of `RouteState`. A query waits for its team's turn, and is aborted at its deadline or when its client
@@ -91,11 +91,11 @@ async function sendInTurn<Answer>(
       // The query was aborted at the moment of its turn.
       if (signal.aborted) throw unavailable('capacity', new Error('a query was given up'))
       const answer = await send(signal)
-      queries.open(Math.min(1, queries.share + shareStep))
+      queries.open(Math.min(1, queries.openPart + partStep))
       return answer
     } catch (error) {
       if (!(error instanceof ElasticsearchUnavailable && error.reason === 'overloaded')) throw error
-      queries.open(Math.max(shareStep, queries.share / 2))
+      queries.open(Math.max(partStep, queries.openPart / 2))
       overload = error
     } finally {
       release()

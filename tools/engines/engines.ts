@@ -55,8 +55,8 @@ export type Cluster = Running<ClusterUrls> & {
  * Starts Elasticsearch, Kafka and Redis on loopback, and resolves when all answer. While they run, `engines.env` in the folder has their URLs. They
  * end when this process ends, even by a kill.
  *
- * Rejects, after stopping those that were started: with UnsuitableSetUp if the machine lacks a program; if another process runs engines in the
- * folder; with the signal's reason if aborted; else with the name of an engine and the end of its log.
+ * Rejects after the started engines are stopped: with UnsuitableSetUp if the machine lacks a program, and with the signal's reason if aborted. Any other
+ * error names the process that already runs engines in the folder, or the engine that failed and the end of its log.
  */
 export const startEngines = async (options: StartOptions): Promise<Engines> => {
   const { external = {} } = options
