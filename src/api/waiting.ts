@@ -90,7 +90,6 @@ export function preferredWaitSeconds(prefer: string): number | undefined {
   return seconds >= 1 && seconds <= maxWaitSeconds ? seconds : undefined
 }
 
-/** Waiting requests of one process, in total and of one team. */
 const maxWaiting = { maxRunning: 1_000, maxRunningPerTenant: 10 }
 const tickMs = 25
 /** Otherwise a change of many lists, or a common deadline, would start too many queries at once. */

@@ -27,7 +27,6 @@ export const bytesOf = (part: EntityPart): string => `large.${part}Bytes`
 
 export const countOnly = { size: 0, track_total_hits: true }
 
-/** Elasticsearch stops at the first hit. */
 export const anyAtAll = { ...countOnly, terminate_after: 1 }
 
 /** Sort values, and the size of `part`, without reading stored documents. */

@@ -17,7 +17,7 @@ import { askShard, ElasticsearchUnavailable, type RunQuery, type SearchedList } 
 
 const deadlineMs = 5_000
 
-/** Sort keys (`clause`) that contain a page, which begins `skip` rows after their newest row. */
+/** A range of sort keys (`clause`) that contains a page. The page begins `skip` rows after the newest row of the range. */
 export type KeyRange = { readonly clause: Clause; readonly skip: number }
 
 /** A team's list in a point in time of Elasticsearch: every search reads the same state. */
