@@ -17,7 +17,6 @@ export const ndjson = 'application/x-ndjson'
 export const csv = 'text/csv'
 export type ExportFormat = typeof ndjson | typeof csv
 
-/** Undefined for a page of JSON. */
 export function exportFormat(ctx: RouteContext): ExportFormat | undefined {
   const accepted = ctx.accepts('application/json', ndjson, csv)
   return accepted === ndjson || accepted === csv ? accepted : undefined

@@ -38,7 +38,7 @@ export type CountedValue = {
 
 export const everyValueOf = (field: string): CountedValue => ({ terms: { field } })
 
-/** `missing` is twice as fast as one more aggregation. */
+/** The option `missing` is twice as fast as one more aggregation. */
 export const anyValueOf = (field: string): CountedValue => ({ terms: { field, missing } })
 
 /** Stands for a missing value. No value is as long, and it sorts last among values of the same frequency. */
@@ -56,7 +56,7 @@ export function answersTo(code: string): CountedValue {
 /** Null: submissions without a value. */
 type Value = string | null
 
-/** `scores`: of submissions with a score. `mean` is null without any, and if a score is too large (`tooLargeScore`). */
+/** `scores`: of submissions with a score. `mean` is null if no submission has a score, or a score is too large (`tooLargeScore`). */
 interface Figures {
   readonly count: number
   readonly scores?: {

@@ -9,7 +9,7 @@ import { hasLarge, mostBytesOf, mostPartBytes, readParts } from './largeRows.ts'
 import { AnswerTooLong, ElasticsearchUnavailable, type RunQuery } from './searchClient.ts'
 import { maxPageBytes, type PickRow } from './searchPage.ts'
 
-/** Of one partition: from `from` (inclusive) to `below` (exclusive). */
+/** Log positions of one partition, from `from` (inclusive) to `below` (exclusive). */
 export type PositionRange = { readonly from: LogPosition; readonly below: LogPosition }
 
 /** A search for one page of a walk. A walk reads all changes from a cursor to the positions that were visible when the walk began (`changes.ts`). */
@@ -74,7 +74,7 @@ export const rangesFrom = (ranges: readonly PositionRange[], position: LogPositi
     .map(({ from, below }) => ({ from: from < position ? position : from, below }))
     .filter(({ from, below }) => from < below)
 
-/** At least one row. */
+/** The rows that fit into a page; at least one row. */
 function withinPage({ rows, next }: RowsPage): RowsPage {
   let bytes = 0
   const end = rows.findIndex(({ item }, at) => {
@@ -174,7 +174,7 @@ async function firstOf<Item>(
 
 type Options = Readonly<Record<string, unknown>>
 
-/** Live rows, with `hasDeletions` also deletions, by log position. Rejects with `AnswerTooLong` above `maxBytes`. */
+/** Finds live rows, with `hasDeletions` also deletions, by log position. Rejects with `AnswerTooLong` above `maxBytes`. */
 function search(
   { list, hasDeletions, ranges, after, limit: size }: ChangesSearch,
   options: Options,
