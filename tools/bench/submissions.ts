@@ -11,7 +11,7 @@ type MakeSubmission = (teamId: string, createdMs: number) => SubmissionRecord
 export const newestMs = Date.UTC(2026, 0, 1)
 /** Submissions are spread over 300 days. */
 const windowMs = 300 * 86_400_000
-/** When this share of all submissions, 0 to 1, was created (epoch ms). */
+/** The time when this share of all submissions, 0 to 1, was created (epoch ms). */
 export const timeOf = (share: number): number => Math.floor(newestMs - (1 - share) * windowMs)
 
 const seed = 'bench'

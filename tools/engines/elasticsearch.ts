@@ -42,7 +42,7 @@ type ElasticsearchOptions = {
 }
 export type ElasticsearchNode = { readonly name: string; readonly port: number; readonly transportPort: number }
 
-/** A single node, or `node`, which forms a cluster with `nodes`. */
+/** Defines a single node, or `node`, which forms a cluster with `nodes`. */
 export const elasticsearchDefinition = (
   options: ElasticsearchOptions,
   node?: ElasticsearchNode,

@@ -14,7 +14,7 @@ export type EngineDefinition = {
   name: string
   /** Fixed if other nodes have the port in their configuration. Otherwise another port is chosen if it is taken. */
   port: { readonly preferred: number } | { readonly fixed: number }
-  /** From the start until the engine answers, on a slow machine. */
+  /** The engine answers so soon after its start, even on a slow machine. */
   startDeadlineMs: number
   dataFolder: string
   logPath: string

@@ -24,7 +24,7 @@ export const externalEngines = (env: NodeJS.ProcessEnv): Partial<EngineUrls> =>
       .filter(([, value]) => value !== undefined && value !== ''),
   )
 
-/** Of a comma-separated list of URLs or `host:port`. Throws if one is neither. */
+/** Parses a comma-separated list of URLs or `host:port`. Throws if one is neither. */
 const addressesOf = (name: EngineName, value: string): Address[] =>
   value.split(',').map((part) => {
     const text = part.trim()

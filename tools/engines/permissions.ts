@@ -19,7 +19,7 @@ export const findOnPath = async (name: string, env: NodeJS.ProcessEnv): Promise<
   return undefined
 }
 
-/** For programs that refuse to run as root, such as Elasticsearch; undefined if this process does not run as root. */
+/** The user for programs that refuse to run as root, such as Elasticsearch; undefined if this process does not run as root. */
 export const unprivilegedUser = (): User | undefined =>
   process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined
 

@@ -15,7 +15,7 @@ export type SupervisorRequest = {
   args: string[]
   cwd: string
   env: NodeJS.ProcessEnv
-  /** If this process is root. */
+  /** Applies if this process is root. */
   user?: { uid: number; gid: number }
   /** Two programs must not share a data folder: the lock is owned while the program runs. */
   lockPath?: string | undefined

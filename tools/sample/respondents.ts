@@ -1,7 +1,7 @@
 import type { FormPlan } from './forms.ts'
 import { entityId, type Random, seededRandom } from './random.ts'
 
-/** Of a team in one language. Some of them submit often. */
+/** People of a team in one language. Some of them submit often. */
 const peopleCount = 2_500
 const firstJoinedMs = Date.UTC(2025, 0, 6)
 const anonymousShare = 0.2

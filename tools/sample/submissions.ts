@@ -15,7 +15,7 @@ export function planSubmission(seed: string, index: number, place: Place): Submi
   return { ...place, seed: ownSeed, id: entityId(seededRandom(`${ownSeed}/id`), place.submittedMs) }
 }
 
-/** At `updatedMs`, with the members of the specification's submission summary and single submission. */
+/** The submission at `updatedMs`, with the members of the specification's submission summary and single submission. */
 export function renderSubmission(
   plan: SubmissionPlan,
   status: ReportStatus,

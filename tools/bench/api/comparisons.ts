@@ -27,7 +27,7 @@ const cacheless = 'ANSWER_CACHE_BYTES=0'
 
 type Page = readonly [label: string, origin: string, asked: Asked]
 
-/** By limit, beside the first page of the limit, which is named `base`. The last page has a goal. */
+/** Pages by limit, beside the first page of the limit, which is named `base`. The last page has a goal. */
 const besideFirst = (base: string, goal: Goal, byLimit: readonly (readonly Page[])[]): Asker[] =>
   limits.flatMap((limit, at) => {
     const pages = byLimit[at] ?? []

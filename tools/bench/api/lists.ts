@@ -104,7 +104,7 @@ export async function expectSameAnswers(lists: Lists, expected: number, stage: S
       throw new Error(`${name} answers another page than the API`)
 }
 
-/** From an answer of the API, or of one or two searches. */
+/** Reads a page from an answer of the API, or of one or two searches. */
 function pageIn(json: unknown): Page {
   type Found = { hits: { total: { value: number }; hits: { _source: { summary: { id: string } } }[] } }
   const answer = json as { totalDocs: number; items: { id: string }[] } | { responses: [Found, Found] } | Found

@@ -15,7 +15,7 @@ export const names = {
 } as const
 
 const requestTimeout = 30_000
-/** Of the ceiling: as fast as any of 2, 3 and 4. */
+/** Bulk requests of the ceiling: as fast as any of 2, 3 and 4. */
 export const bulksAtOnce = 4
 
 /** Warm-ups use only `fewRecords`. */

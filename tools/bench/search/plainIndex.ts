@@ -29,7 +29,7 @@ export function plainSource(sample: SampleForm): string {
   return JSON.stringify({ teamId, position: `${createdAt}|${id}`, createdAt, title: title.text, form })
 }
 
-/** As a first attempt would be: titles that match with one typo, or contain the typed text; newest first, with their total. */
+/** The search of a first attempt: titles that match with one typo, or contain the typed text; newest first, with their total. */
 export const plainSearch = (teamId: string, typed: string): HttpRequest =>
   search(teamId, {
     filter: [{ term: { teamId } }],
