@@ -33,6 +33,7 @@ type KafkaOptions = {
   folder: string
   logPath: (name: string) => string
 }
+/** Each broker is also a controller. */
 export type KafkaNode = {
   readonly name: string
   readonly id: number
@@ -40,6 +41,7 @@ export type KafkaNode = {
   readonly controllerPort: number
 }
 
+/** Defines a single broker, or `node`, which forms a cluster with `nodes`. */
 export const kafkaDefinition = (
   options: KafkaOptions,
   node?: KafkaNode,
