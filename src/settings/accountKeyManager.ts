@@ -188,7 +188,7 @@ export class AccountKeyManager {
           `${reason}, and its slot could not be given back (${failure.message}): delete ${id} once it is listed`,
         )
       })
-      // In case Redis loses its data. If this append fails, too, `unreadChanges` repeats it later.
+      // Kafka needs the deletion in case Redis loses its data. If this append fails, too, `unreadChanges` repeats it later.
       await this.#append(team, id, deleted).catch(() => undefined)
       throw error instanceof KeyRefused ? error : new KeyChangeIncomplete(`no key was created: ${reason}`)
     }
