@@ -4,7 +4,6 @@ import type { UsedKey } from '../accountKeyManager.ts'
 import type { Messages } from './english.ts'
 import { csrfField, type Page, timeIn, type UrlOf } from './parts.ts'
 
-/** A key as pages show it. */
 export type ListedKey = UsedKey & { readonly shownState: 'active' | 'expired' | 'revoked' }
 
 export function listedKey(key: UsedKey, nowMs: number): ListedKey {
@@ -13,10 +12,8 @@ export function listedKey(key: UsedKey, nowMs: number): ListedKey {
   return { ...key, shownState }
 }
 
-/** The reason why no key was created, which the form shows when it is displayed again. */
 export type CreateFailure = keyof Messages['create']['problems']
 
-/** The values of the form, and what is wrong with them. */
 export type CreateForm = {
   readonly name: string
   readonly expires: string
@@ -35,7 +32,6 @@ type KeysView = {
   readonly notice: keyof Messages['notices'] | undefined
 }
 
-/** The keys of a team, newest first, and the form that creates another key. */
 export const keysPage = ({ csrf, keys, form, today, notice }: KeysView, say: Messages, at: UrlOf): Page => ({
   title: say.keys.title,
   content: html`${notice === undefined ? '' : html`<p role="alert" data-variant="success">${say.notices[notice]}</p>`}
@@ -80,7 +76,6 @@ const variants = { active: 'success', expired: 'warning', revoked: 'secondary' }
 const stateBadge = ({ shownState }: ListedKey, say: Messages): Html =>
   html`<span class="badge" data-variant="${variants[shownState]}">${say.keys.states[shownState]}</span>`
 
-/** The details by which a person recognises a key. */
 function keyFacts(key: ListedKey, say: Messages): Html {
   const { lastUsedAt, expiresAt, revokedAt } = key
   return html`<dl class="facts">
@@ -126,7 +121,6 @@ function problemSummary(problem: CreateFailure, { create }: Messages): Html {
   }</p></div>`
 }
 
-/** Asks the owner to confirm a change, and names its consequences. */
 export function confirmPage(change: 'revoke' | 'delete', key: ListedKey, csrf: string, say: Messages, at: UrlOf): Page {
   const { consequence, cancel, [change]: texts } = say.confirm
   const title = texts.title(key.name)
