@@ -6,8 +6,8 @@ import type { RecordWrite } from './job.ts'
 type WriterOptions = BulkBounds & SchedulerOptions & BatchWriterOptions
 
 /**
- * Stores records in bulk requests, and retries failures that may pass, after a backoff. `BulkScheduler` takes a batch from `BulkQueue` and passes it to
- * `BatchWriter`. That sends it, finishes its jobs or puts them back into the queue, and returns the failed ones to the scheduler.
+ * Stores records in bulk requests, and retries failures that may pass. `BulkScheduler` passes batches from `BulkQueue` to `BatchWriter`, which sends them, and
+ * returns the jobs that have failed.
  */
 export class BulkWriter {
   readonly #batchWriter: BatchWriter
@@ -20,17 +20,17 @@ export class BulkWriter {
     this.#scheduler = new BulkScheduler(options, queue, (jobs) => batchWriter.write(jobs))
   }
 
-  /** Queues a record to be written; `done` of the record is called with its outcome. The queue is not bounded: the caller bounds the bytes in flight. */
+  /** Queues a record. The queue is not bounded: the caller bounds the bytes in flight. */
   submit(write: RecordWrite): void {
     this.#scheduler.submit(write)
   }
 
-  /** Names the record that has waited longest after a failure, the time since its first failure, and its last error; undefined while no record waits. */
+  /** Names the record that has waited longest after a failure, and its last error; undefined while no record waits. */
   blockedReason(): string | undefined {
     return this.#batchWriter.blockedReason()
   }
 
-  /** Milliseconds since the first failure of that record; 0 while no record waits after a failure. */
+  /** Milliseconds since the first failure of the record that `blockedReason` names; 0 while no record waits after a failure. */
   blockedMs(): number {
     return this.#batchWriter.blockedMs()
   }
