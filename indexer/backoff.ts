@@ -5,7 +5,7 @@ import { summaryOf } from '../src/core/monitoring/log.ts'
 const firstMs = 100
 const maxMs = 10_000
 
-/** The wait (ms) after a failed attempt (1, 2, …). Full jitter: a random time below a bound, which doubles with every attempt, up to ten seconds. */
+/** The wait (ms) after a failed attempt (1, 2, …), with full jitter: random, below a bound that doubles with every attempt, up to ten seconds. */
 export const backoffMs = (attempt: number, random: () => number): number =>
   random() * Math.min(maxMs, firstMs * 2 ** Math.min(attempt, 20))
 
@@ -23,7 +23,7 @@ export async function until(
   return false
 }
 
-/** Repeats steps until they succeed, logs each failure, and reports the failing step. */
+/** Repeats steps until they succeed, and logs each failure. */
 export class Retries {
   readonly #log: Logger
   readonly #random: () => number
@@ -37,7 +37,7 @@ export class Retries {
     this.#signal = signal
   }
 
-  /** Of the steps that fail now, the one that failed first, with its last error; undefined if no step fails. */
+  /** Of the failing steps, the one that failed first, with its last error; undefined if no step fails. */
   blockedReason(): string | undefined {
     return this.#blockedReasons.values().next().value
   }

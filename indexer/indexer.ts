@@ -18,7 +18,7 @@ import { indexerMetrics, observe, stateOf } from './status/observe.ts'
 import { statusPages } from './status/statusPage.ts'
 import { deadLettersProblem, ensureTopics, sourceTopics } from './topics.ts'
 
-/** Opens the clients of the indexer, and starts it. It retries while an engine is unreachable. */
+/** Starts the indexer. Retries while an engine is unreachable. */
 export async function startIndexer(service: Service): Promise<Started> {
   const { config, engines, log, signal, release, fail } = service
   const closing = new AbortController()
@@ -87,14 +87,13 @@ const pipelineProblems = (runner: GenerationRunner, retries: Retries): Problems 
   logs: async () => runner.replacedReason(),
 })
 
-/** `findTopicProblem`: reads from Kafka why the topic of the dead letters may refuse one (`deadLettersProblem`). */
 const deadLetterProblems = (
   deadLetters: DeadLetterWriter,
   retries: Retries,
   findTopicProblem: () => Promise<string | undefined>,
 ): Problems => ({
   breaker: async () => deadLetters.blockedReason(),
-  // While Kafka does not answer, this check is ok: the check `kafka` reports the outage.
+  // While Kafka does not answer, only the check `kafka` fails.
   'dead letters': async () => retries.blockedReason() ?? (await findTopicProblem().catch(() => undefined)),
 })
 
@@ -103,8 +102,8 @@ export const command = serviceCommand({
   needs: ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'],
   adminPort: 9_102,
   start: (service) => {
-    // Node allocates a buffer of more than half the pool by itself, which is slower. With its small default pool, that would be most of the
-    // thousands of documents (a few kilobytes each) that are made each second.
+    // Node allocates a buffer of more than half the pool by itself, which is slower. With the small default pool, that would be most of the documents (a few
+    // kilobytes each, thousands a second).
     Buffer.poolSize = 256 * 1024
     return startIndexer(service)
   },
