@@ -26,19 +26,18 @@ import { type RoundResult, VisibilityPublisher, type VisibleRound } from './visi
 
 const refreshTimeoutMs = 30_000
 const drainDeadlineMs = 4_000
-/** After this time the indexer leaves the group without a last commit; the next owner of the partitions reads the uncommitted records again. */
+/** After this time (ms), the indexer leaves the group without a last commit: the next owner reads the uncommitted records again. */
 const lastPublishDeadlineMs = 3_000
 const drainPollMs = 20
 
-/** What a live indexer adds to a pipeline: its generation serves, or will serve once it is complete. */
 type Serving = {
   readonly deadLetters: DeadLetterWriter
   readonly accountKeys: AccountKeys
-  /** Called after each round (refresh, publish, commit): makes a complete generation serve, or reports that the generation is retired. */
+  /** Called after each round (`WrittenGeneration.afterRound`). */
   afterRound(published: RoundPublished): Promise<RoundResult>
 }
 
-/** The states of the logs that a generation was read from (`LogState` as text), by `partitionName`, stored in Redis (`readLogs.ts`). */
+/** The states of the logs that a generation was read from, as texts by `partitionName`, in Redis (`readLogs.ts`). */
 type LogStateStore = {
   keep(logs: ReadonlyMap<string, string>): Promise<void>
   kept(): Promise<ReadonlyMap<string, string>>
@@ -48,7 +47,7 @@ type PipelineOptions = Reading & {
   readonly config: Config
   readonly elasticsearch: Client
   readonly generation: Generation
-  /** Undefined for a rebuild: no reader sees its generation, and the live indexers handle rejected records and account keys. */
+  /** Undefined for a rebuild: the live indexers handle rejected records and account keys. */
   readonly serving: Serving | undefined
   readonly metrics: PipelineMetrics
   readonly readLogs: LogStateStore
@@ -67,8 +66,8 @@ export type BlockedReasons = {
 }
 
 /**
- * Moves records from the topics into one generation of indices: fetch, validate, write, refresh, publish, commit. `MAX_IN_FLIGHT_BYTES` bounds the
- * bytes in flight.
+ * Moves records from the topics into one generation of indices: fetch, validate, write, refresh, publish, commit. Bounds the bytes in flight
+ * (`MAX_IN_FLIGHT_BYTES`).
  */
 export class Pipeline {
   readonly #options: PipelineOptions
@@ -155,7 +154,7 @@ export class Pipeline {
     })
   }
 
-  /** Runs until `signal` aborts or the generation is retired. Then it stops fetching, and stays in the group. */
+  /** Runs until `signal` aborts or the generation is retired. Then stops fetching, and stays in the group. */
   async run(signal: AbortSignal): Promise<void> {
     const reading = this.consumer.run()
     await this.publisher.run(signal)
@@ -178,10 +177,7 @@ export class Pipeline {
     }
   }
 
-  /**
-   * Checks that each document partition is still the log that the generation was read from. If not, reads the partition again, from its first offset.
-   * Rejects when Kafka does not answer.
-   */
+  /** If a document partition is another log than the generation was read from, reads it again, from its first offset. Rejects when Kafka does not answer. */
   async checkLogs(): Promise<void> {
     const { source, generation, readLogs, log } = this.#options
     const checked = this.documentPartitions()
@@ -199,13 +195,13 @@ export class Pipeline {
     await readLogs.keep(new Map(states))
   }
 
-  /** Reads replaced partitions again, from their first offsets, unless this assignment began there. */
+  /** Reads partitions again, from their first offsets, unless this assignment began with the new log. */
   async #readAgain(replaced: readonly AssignedPartition[]): Promise<void> {
     const ranges = await this.#options.source.offsetRanges([...new Set(replaced.map(({ topic }) => topic))])
     const unread = replaced.flatMap((partition) => {
       const low = ranges.get(partitionName(partition))?.low ?? 0n
       const { position, log: logAtStart } = partition.start
-      // This assignment began at the first offset although its predecessors had read further: so it began with the new log.
+      // This assignment began at the first offset, although its predecessors had read further.
       const hasStartedAnew = position <= low && logAtStart.prefixes.some(({ below }) => below > position)
       return hasStartedAnew ? [] : [{ partition, low: low as Offset }]
     })
@@ -226,7 +222,7 @@ export class Pipeline {
     }
   }
 
-  /** Calls `onProcessed` instead of returning a promise: a promise for each of thousands of records would cost too much. */
+  /** Takes a callback: a promise for each of thousands of records would cost too much. */
   #process(record: SourceRecord, assigned: AssignedPartition, onProcessed: () => void): void {
     const { config, serving } = this.#options
     const { signal } = this.#writing
@@ -252,7 +248,7 @@ export class Pipeline {
     }
   }
 
-  /** Counts a record; in a live indexer that still owns its partition, writes the dead letter of a rejected record first. */
+  /** Counts a record. If it is rejected, a live indexer that still owns the partition writes its dead letter first. */
   #countOrReject(record: SourceRecord, assigned: AssignedPartition, result: RecordResult, onProcessed: () => void) {
     const { serving, metrics } = this.#options
     const { topic } = record
@@ -269,7 +265,7 @@ export class Pipeline {
       if (record.offset >= below) this.rejectedBelow.set(partitionName(record), record.offset + 1n)
       count('stale')
     } else if (assigned.left.aborted) {
-      // This record was not committed. So the next owner of the partition reads it again, and writes its dead letter.
+      // The next owner of the partition reads this record again, and writes its dead letter.
       count('stale')
     } else {
       if (result === sameRevision) metrics.revisionConflicts.inc({ topic })
@@ -278,7 +274,7 @@ export class Pipeline {
     }
   }
 
-  /** Stops the pipeline if `handling` rejects: failures of Kafka and Redis are retried inside it, so a rejection is a bug, except during shutdown. */
+  /** Stops the pipeline if `handling` rejects: that is a bug, except during shutdown, since failures of Kafka and Redis are retried inside it. */
   #failUnlessDone(handling: Promise<void>): void {
     handling.catch((error: unknown) => {
       if (!this.#writing.signal.aborted) this.#options.fail(error)
@@ -286,6 +282,6 @@ export class Pipeline {
   }
 }
 
-/** The name of a record in messages. The key was validated: it contains only ids. */
+/** Names a record in messages. Its key was validated, and contains only ids. */
 const nameOf = ({ topic, partition, offset, key }: SourceRecord): string =>
   `${topic}/${partition}/${offset}, key ${key?.toString()}`

@@ -1,20 +1,20 @@
 import type { TeamList } from '../src/core/model/ids.ts'
 
-/** The offsets of the first and the last record of a list that are written, and not below the published position. */
+/** The first and the last offset of a list's written records that are not below the published position. */
 type Unpublished = { readonly first: bigint; readonly last: bigint }
 
-/** The published visible position of a partition; whether the next one may be published; and which lists get new versions with it. */
+/** The published position of a partition; whether the next one may be published; which lists get new versions with it. */
 export class VisibleProgress {
-  /** The visible position that this owner has published: every record below it is searchable. Undefined before its first publication. */
+  /** The position that this owner has published: every record below it is searchable. Undefined before that. */
   visibleTo: bigint | undefined
   /** Every record that was appended before this time (epoch ms) is below `visibleTo`. */
   visibleAtMs = 0
   readonly #start: bigint
-  /** The end offset of the partition at the first query after its assignment; undefined before that query. */
+  /** The end offset of the partition at the first query after its assignment. */
   #endAtStart: bigint | undefined
   #gapBelow = 0n
   readonly #written = new Map<TeamList, Unpublished>()
-  /** Whether the last round withheld this partition, although it may have published new versions of its lists. */
+  /** Whether the last round withheld this partition. It may have published new versions of its lists nevertheless. */
   #hasUnpublishedLists = false
 
   /** `start`: the offset at which reading starts. */
@@ -22,56 +22,55 @@ export class VisibleProgress {
     this.#start = start
   }
 
-  /** The position that this owner has published last. Before its first publication: the start offset, up to which an earlier owner has published. */
+  /** The position that this owner, or before its first publication an earlier owner, has published last. */
   get from(): bigint {
     return this.visibleTo ?? this.#start
   }
 
-  /** Whether the next publication of this partition must change the version of every list: the last round has withheld the partition. */
+  /** Whether the next publication of this partition must change the version of every list. */
   get hasUnpublishedLists(): boolean {
     return this.#hasUnpublishedLists
   }
 
-  /** Notes an end offset of the partition. Only the first call has an effect. */
+  /** Only the first call has an effect. */
   noteEnd(end: bigint): void {
     this.#endAtStart ??= end
   }
 
   /**
-   * Notes that offsets are missing in a fetched batch: compaction removed their records, because later records with the same keys are below `end`. Until
-   * these later records are read, too, the index is in a state that the log never had. Example: `a`, `b`, `a` are appended at offsets 0, 1, 2, and
-   * compaction removes offset 0. After offset 1 is read, the index has `b` without `a`, although `a` existed before `b`.
+   * Notes that compaction removed records of a fetched batch, because later records with the same keys are below `end`. Example: of `a`, `b`, `a` at offsets 0,
+   * 1, 2, it removed offset 0. After offset 1 is read, the index has `b` without `a`: a state that the log never had.
    */
   noteGap(end: bigint): void {
     if (end > this.#gapBelow) this.#gapBelow = end
   }
 
-  /** Notes that a record of this list, at `offset`, has its outcome: it was stored, found stale or rejected. */
+  /** Notes that a record of this list was stored, found stale or rejected. */
   noteWrite(list: TeamList, offset: bigint): void {
     const { first = offset, last = offset } = this.#written.get(list) ?? {}
     this.#written.set(list, { first: offset < first ? offset : first, last: offset > last ? offset : last })
   }
 
   /**
-   * The lists that have changed below `position` since the last publication of this partition. They get new versions with that position, even if they got
-   * new ones when the change became searchable. Example: the record at offset 7 is still retried, and a change of list L at offset 8 is searchable.
+   * The lists that have changed below `position` since the last publication of this partition. They get new versions with that position, even if they got new
+   * ones when the change became searchable. Example: the record at offset 7 is still retried; a change of list L at offset 8 is searchable.
    * 1. A round publishes version v2 of L, and position 7. A follower reads both, and finds no change below 7.
    * 2. The record at 7 is stored. The next round publishes position 9.
-   * 3. If L still had v2, the API would answer the follower "nothing new", and it would never get offset 8.
+   * 3. If L still had v2, the API would answer "nothing new", and the follower would never get offset 8.
    */
   changedBelow(position: bigint): readonly TeamList[] {
     return [...this.#written].flatMap(([list, { first }]) => (first < position ? [list] : []))
   }
 
   /**
-   * Whether an index of all records below `position` is in a state that the log had at some time: `position` has reached the end that the partition had when
-   * it was assigned, and the ends of all gaps (`noteGap`).
+   * Whether an index of all records below `position` is in a state that the log had at some time: `position` has reached the end at the assignment, and the
+   * ends of all gaps (`noteGap`).
    */
   isState(position: bigint): boolean {
     return this.#endAtStart !== undefined && position >= this.#endAtStart && position >= this.#gapBelow
   }
 
-  /** Ends a round. `published`: the position and time (epoch ms) that it published for this partition; undefined if it withheld the partition. */
+  /** Ends a round. `published`: the position and time (epoch ms) of this partition; undefined if the round withheld it. */
   endRound(published: { readonly to: bigint; readonly timeMs: number } | undefined): void {
     this.#hasUnpublishedLists = published === undefined
     if (published === undefined) return
