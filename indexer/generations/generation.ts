@@ -18,12 +18,12 @@ import type { CursorKey } from '../../src/core/redis/visiblePositions.ts'
 
 /** One index of each kind, built and served together. All of its indices exist. */
 export type Generation = KnownGeneration & {
-  /** Whether its mappings are the mappings of this release and configuration. */
+  /** Whether its mappings are those of this release and configuration. */
   readonly hasCurrentMappings: boolean
   readonly indices: Indices
   readonly writeAliases: WriteAliases
   readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>
-  /** Whether a rebuild has carried entities over from a log that was replaced, into this generation or one before it. */
+  /** Whether it may have entities that a rebuild carried over from a replaced log. */
   readonly hasCarriedOver: Readonly<Record<EntityType, boolean>>
   readonly shards: number
   readonly createdAtMs: number
@@ -31,9 +31,9 @@ export type Generation = KnownGeneration & {
   readonly isServing: boolean
   /** Whether each of its indices has the write alias of indexers. */
   readonly hasWriteAliases: boolean
-  /** Whether it has served at some time, and so had every record below the watermark. If an index was created again since then, this is false. */
+  /** Whether it has served, and so had every record below the watermark. False if an index was created again since. */
   readonly hasServed: boolean
-  /** Its settings and mappings that come from templates of the cluster, and with which it would lose documents or parts of them. */
+  /** Its settings and mappings from templates of the cluster with which it would lose documents or parts of them. */
   readonly foreignSettings: readonly string[]
 }
 
@@ -65,7 +65,7 @@ export const readOfIndices = [
   ...readOfSettings.map((name) => `settings.index.${name}`),
 ]
 
-/** The generations to which these indices belong, lowest number first. Indices that are not named by this prefix are ignored. */
+/** The generations of these indices, lowest number first. Indices with other names are ignored. */
 export function generationsIn(
   states: Readonly<Record<string, estypes.IndicesIndexState>>,
   prefix: string,
@@ -87,7 +87,7 @@ export function generationsIn(
     })
 }
 
-/** The generation of these indices; undefined while an index is missing. `read`: the indices to which the read aliases point. */
+/** `read`: the indices to which the read aliases point. */
 function completeOf(
   prefix: string,
   { indices, ...named }: FoundIndices,
@@ -96,7 +96,7 @@ function completeOf(
   const found = documentKinds.flatMap((kind) => indices.findLast((index) => index.kind === kind) ?? [])
   if (found.length < documentKinds.length) return undefined
   const settings = found.map(({ state }) => state.settings?.index)
-  // Both UUIDs make the tag: a snapshot that is restored over a closed index changes only the history UUID, but may lack documents like a new index.
+  // Both UUIDs make the tag: a snapshot that is restored over a closed index, and may lack documents, changes only the history UUID.
   const uuids = settings.map((index) => `${index?.uuid ?? ''}${index?.['history']?.uuid ?? ''}`)
   const fingerprint = hash('sha256', uuids.join())
   const byKind = Object.fromEntries(found.map(({ kind, name }) => [kind, name])) as Indices
@@ -119,16 +119,16 @@ function completeOf(
 const hasCarriedOver = (found: readonly FoundIndex[], type: EntityType): boolean =>
   found.find(({ kind }) => kind === type)?.state.mappings?._meta?.['hasCarriedOver'] === true
 
-/** The cursor key of a list index; empty for an index of an earlier release. Such an index gets no documents of this one, since its mappings refuse them. */
+/** The cursor key of a list index; empty for an index of an earlier release, whose mappings refuse documents of this one. */
 const cursorKeyOf = (found: readonly FoundIndex[], type: EntityType): CursorKey =>
   (found.find(({ kind }) => kind === type)?.state.mappings?._meta?.['cursorKey'] ?? '') as CursorKey
 
-/** The alias that each index of a generation gets in the request by which the generation first serves (`hasServed`). */
+/** Each index of a generation gets this alias when the generation first serves (`hasServed`). */
 export const servedAlias = (prefix: string, number: number): string => `${prefix}-generation-${number}-whole`
 
 const hasAlias = ({ state }: FoundIndex, alias: string): boolean => state.aliases?.[alias] !== undefined
 
-/** Describes the settings and mappings with which an index would lose documents or parts of them: a lifecycle, a `_source` that is disabled or filtered. */
+/** Describes a lifecycle, and a `_source` that is disabled or filtered: an index would lose documents or parts of them. */
 export function foreignSettings(name: string, { settings = {}, mappings = {} }: estypes.IndicesIndexState): string[] {
   const lifecycle = settings.index?.lifecycle?.name
   const { enabled = true, includes = [], excludes = [] } = mappings._source ?? {}

@@ -15,16 +15,14 @@ import { documentTopics, readTopicRules, sourceTopics, type TopicRules } from '.
 import { visibleRound, withoutTimes } from '../visibleRound.ts'
 import { type Stores, WrittenGeneration } from './writtenGeneration.ts'
 
-/** The interval (ms) of `#watch`. */
 const generationCheckMs = 1_000
-/** The interval (ms) of `#makeUpForMissedKeys`. */
 const keyCheckMs = 1_000
-/** The settings of the topics are read again at each check of this number: every minute. */
+/** The settings of the topics are read at each check of this number: every minute. */
 const checksPerRules = 60
 
-/** The interval (ms) at which `#watchLogs` searches for logs that are to be checked at once. */
+/** How often (ms) `#watchLogs` searches for logs that are to be checked at once. */
 const logPollMs = 1_000
-/** The interval (ms) of checks of all logs. */
+/** How often (ms) all logs are checked. */
 const logCheckMs = 15_000
 
 type GenerationRunnerDeps = Stores & {
@@ -41,10 +39,10 @@ type GenerationRunnerDeps = Stores & {
   fail(error: unknown): void
 }
 
-/** Runs a pipeline that writes the current generation. When another generation serves, or its indices are lost, runs a pipeline for the next generation. */
+/** Runs a pipeline that writes the current generation, until another generation serves or its indices are lost; then one for the next generation. */
 export class GenerationRunner {
   readonly #deps: GenerationRunnerDeps
-  /** The generation that is written, and its pipeline; undefined while no generation is open. */
+  /** Undefined while no generation is open. */
   current: { readonly written: WrittenGeneration; readonly pipeline: Pipeline } | undefined
   #rules: TopicRules = { hasAppendTimes: true, forgetful: {}, keptMs: {} }
 
@@ -52,7 +50,7 @@ export class GenerationRunner {
     this.#deps = deps
   }
 
-  /** Runs until the process is stopped. If `hasAppendTimes` is false, no watermark is published, and no log is checked. */
+  /** Runs until the process is stopped. Without append times, publishes no watermark, and checks no log. */
   async run({ hasAppendTimes }: Pick<TopicRules, 'hasAppendTimes'>): Promise<void> {
     const { retries, log, stopping } = this.#deps
     while (!stopping.aborted) {
@@ -71,12 +69,12 @@ export class GenerationRunner {
       await pipeline
         .shutDown()
         .catch((error: unknown) => log.warn({ err: error }, 'left the consumer group without a final commit'))
-      // Until the next generation is open, `/readyz` would otherwise report the failed writes to the retired one.
+      // Otherwise `/readyz` would report the failed writes to the retired generation until the next one is open.
       this.current = undefined
     }
   }
 
-  /** Why a deletion may have been missed, so that no watermark is published; undefined if no deletion can have been missed. */
+  /** Why a deletion may have been missed, so that no watermark is published; undefined if none can have been. */
   missedReason(): string | undefined {
     const reasons = Object.entries(this.#rules.forgetful).map(
       ([topic, policy]) => `${topic} has cleanup.policy=${policy}`,
@@ -90,7 +88,7 @@ export class GenerationRunner {
     return reasons.length > 0 ? `no watermark is promised: ${reasons.join('; ')}` : undefined
   }
 
-  /** Names the partitions whose logs were replaced since the generation was read from them, so that nothing is promised; undefined if no log was replaced. */
+  /** Names the partitions whose logs were replaced since the generation was read from them; undefined if there is none. */
   replacedReason(): string | undefined {
     const partitions = this.current?.pipeline.documentPartitions() ?? []
     const replaced = partitions.filter(({ log }) => log.isReplaced).map(partitionName)
@@ -129,7 +127,7 @@ export class GenerationRunner {
       keptMs: (topic) => this.#rules.keptMs[topic] ?? Number.POSITIVE_INFINITY,
       redisTimeMs: () => redisTimeMs(redis),
       publishVisible: (round) => {
-        // Without append times of the brokers, a replaced log cannot be detected, so that no watermark may be promised.
+        // Without append times, a replaced log cannot be detected, so that no watermark may be promised.
         const timed = hasAppendTimes ? round : withoutTimes(round)
         return publishVisiblePositions(redis, visibleRound(config, written.generation, timed, this.#promisesNothing()))
       },
@@ -145,10 +143,7 @@ export class GenerationRunner {
     })
   }
 
-  /**
-   * Checks the logs of partitions within seconds after their assignment, and then every 15 s. If Kafka does not answer, no log counts as replaced; the next
-   * check is 15 s later.
-   */
+  /** Checks the logs of partitions within seconds after their assignment, and then every 15 s. If Kafka does not answer, no log counts as replaced. */
   async #watchLogs(pipeline: Pipeline, ended: AbortSignal): Promise<void> {
     let nextMs = 0
     let hasFailed = false
@@ -170,9 +165,8 @@ export class GenerationRunner {
   }
 
   /**
-   * Replays all account keys when the deletion of a key may have been missed: a producer deletes a key by a null value, which compaction may remove after
-   * `delete.retention.ms`. After a failure, tries again in a second. Does nothing if the topic has another `cleanup.policy` than `compact`: such a replay
-   * cannot find which keys were deleted.
+   * Replays all account keys if the deletion of a key may have been missed. After a failure, tries again in a second. Does nothing if the `cleanup.policy` of
+   * the topic is not `compact`: then the replay cannot find which keys were deleted.
    */
   async #makeUpForMissedKeys({ consumer }: Pipeline, ended: AbortSignal): Promise<void> {
     const { config, accountKeys, clock, log } = this.#deps
@@ -203,7 +197,7 @@ export class GenerationRunner {
     for (let checks = 1; !ended.aborted; checks++) {
       await sleep(generationCheckMs, undefined, { signal: ended }).catch(() => undefined)
       if (checks % checksPerRules === 0) this.#rules = await readTopicRules(source, config).catch(() => this.#rules)
-      // Ends the process. After its restart, the process publishes no watermark, and removes the last one.
+      // The process ends. After its restart, it publishes no watermark, and removes the last one.
       if (hadAppendTimes && !this.#rules.hasAppendTimes)
         fail(new Error('a document topic lacks message.timestamp.type=LogAppendTime since it was started'))
       if (!ended.aborted) await written.isCurrent().catch(() => false)

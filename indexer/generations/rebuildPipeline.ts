@@ -19,16 +19,16 @@ import { doubtPollMs, MixedLogs } from './replacedLogs.ts'
 
 /** Longer than the pipeline takes to publish the records in flight (ms). */
 const stopDeadlineMs = 8_500
-/** Longer (ms) than a killed rebuild stays a member of its consumer group, until its session times out. */
+/** Longer (ms) than a killed rebuild stays a member of its consumer group. */
 const groupDeadlineMs = 20_000
-/** The interval (ms) of `expectUndisturbed` during a wait. */
+/** How often (ms) a wait calls `expectUndisturbed`. */
 const checkMs = 5_000
-/** How long (ms) a wait may take while the lock of the switch stops the watermark. */
+/** The deadline (ms) of a wait while the lock of the switch stops the watermark. */
 const switchDeadlineMs = 20_000
 const requestTimeoutMs = 30_000
 const pollMs = 250
 
-/** Fills a generation that has no readers yet from both document topics. It runs the pipeline of an indexer, but in the consumer group of rebuilds. */
+/** Fills a generation without readers from both document topics: the pipeline of an indexer, but in the consumer group of rebuilds. */
 export class RebuildPipeline {
   readonly #tools: CommandTools
   readonly #generation: Generation
@@ -38,7 +38,7 @@ export class RebuildPipeline {
   readonly #running: Promise<void>
   #stopped: Promise<unknown> | undefined
 
-  /** Starts to read. `fail` is called when the pipeline stops because of a bug. */
+  /** Starts to read. `fail` is called at a bug of the pipeline. */
   constructor(tools: CommandTools, generation: Generation, rules: TopicRules, fail: (error: unknown) => void) {
     const { config, source, elasticsearch, redis, log } = tools
     const topics = documentTopics(config)
@@ -57,7 +57,7 @@ export class RebuildPipeline {
       keptMs: (topic) => rules.keptMs[topic] ?? Number.POSITIVE_INFINITY,
       serving: undefined,
       redisTimeMs: () => redisTimeMs(redis),
-      // No client has read a list version of this generation yet. So, instead of a new version for each list, one change for all lists is enough.
+      // No client has read a list version of this generation yet: one change for all lists is enough.
       publishVisible: (round) =>
         publishVisiblePositions(
           redis,
@@ -77,8 +77,8 @@ export class RebuildPipeline {
   }
 
   /**
-   * Waits until every record that is in the topics now is searchable in the new generation. Resolves with its visible partitions. `extendLock`, if the rebuild
-   * has the lock of the switch, is called several times a second. As the watermark stands still meanwhile, the wait then has a deadline.
+   * Waits until every record that is in the topics now is searchable in the new generation. Resolves with its visible partitions. With `extendLock`, the
+   * watermark stands still: calls it several times a second, and has a deadline.
    */
   async readToTheEnd(extendLock?: () => Promise<void>): Promise<readonly VisiblePartition[]> {
     const { source, config, report, signal } = this.#tools
@@ -100,7 +100,7 @@ export class RebuildPipeline {
         report.step(`waiting: ${reasons}`)
         reported = reasons
       }
-      // Under the lock, there is no such check: it would delay the renewal of the lock, and the deadline ends the wait in any case.
+      // Not under the lock: the check would delay its renewal, and the deadline ends the wait in any case.
       if (extendLock === undefined && waitedMs % checkMs === 0) await this.expectUndisturbed()
       await extendLock?.()
       await sleep(pollMs, undefined, { signal })
@@ -108,9 +108,8 @@ export class RebuildPipeline {
   }
 
   /**
-   * Waits until the indexers of the serving generation have committed past every record that this rebuild has rejected (why: `untilCommittedPast`). With
-   * `extendLock`, the wait has a deadline. If this rebuild continues a killed one, it cannot know which records the killed one has rejected: so it also
-   * waits until everything below its start offsets is committed.
+   * Waits until the indexers of the serving generation have committed past every record that this rebuild has rejected (why: `untilCommittedPast`), with a
+   * deadline if there is `extendLock`. A killed rebuild that this one continues may have rejected records below the start offsets: so waits for these, too.
    */
   async untilRejectedAreCommitted(serving: Generation, extendLock?: () => Promise<void>): Promise<void> {
     const wanted = new Map(
@@ -120,8 +119,7 @@ export class RebuildPipeline {
     )
     for (const [name, below] of this.#pipeline.rejectedBelow)
       if (below > (wanted.get(name) ?? 0n)) wanted.set(name, below)
-    // If another rebuild has switched while this one was frozen, indexers commit for the other generation, and never again for `serving`: the wait would not
-    // end by itself.
+    // If another rebuild has switched while this one was frozen, indexers never commit for `serving` again: the wait would not end by itself.
     const afterPoll = async (waitedMs: number): Promise<void> => {
       if (waitedMs % checkMs === 0) await this.expectUndisturbed()
     }
@@ -133,8 +131,8 @@ export class RebuildPipeline {
   }
 
   /**
-   * Throws if the generation was deleted, or taken over by another rebuild. In that case the two rebuilds share the partitions of the group, and this one
-   * would wait for ever for the partitions of the other. Throws `MixedLogs` if a log was replaced while the generation was filled from it.
+   * Throws if the generation was deleted, or taken over by another rebuild. That rebuild has partitions of the group, for which this one would wait for ever.
+   * Throws `MixedLogs` if a log was replaced while it was read.
    */
   async expectUndisturbed(): Promise<void> {
     await this.expectOwn()
@@ -165,7 +163,7 @@ export class RebuildPipeline {
 
   /**
    * Publishes the records in flight, and leaves the group, within `stopDeadlineMs`. False if a write may still be in flight. Then the rebuild must not switch:
-   * the document of that write would appear later, without a new version of its list.
+   * the document would appear later, without a new version of its list.
    */
   async stop(): Promise<boolean> {
     this.#stopping.abort()
@@ -182,9 +180,9 @@ export const generationsOf = (
   requestTimeout = requestTimeoutMs,
 ): Generations => new Generations(elasticsearch, config, { signal, requestTimeout })
 
-/** Throws if another rebuild runs. A killed rebuild seems to run until its session in the group and its lock have expired: waits for that. */
+/** Throws if another rebuild runs. Waits until the session and the lock of a killed one have expired. */
 export async function expectAlone({ source, config, redis, signal }: CommandTools): Promise<void> {
-  // The group is read before the lock: a rebuild that leaves the group has acquired the lock before that, so that one of the two shows it.
+  // A rebuild acquires the lock before it leaves the group: so the group is read first, and one of the two shows the rebuild.
   const isAlone = async () =>
     (await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length === 0 && !(await isSwitchLocked(redis))
   if (!(await until(isAlone, groupDeadlineMs, signal, pollMs))) throw new Error('another rebuild is running')

@@ -13,14 +13,14 @@ import type { Generation } from './generation.ts'
 /** The interval (ms) at which a log that lacks a prefix is checked again. */
 export const doubtPollMs = 5_000
 
-/** A log was replaced while a rebuild read it: the generation has records of both logs, and may lack records of the new one. */
+/** A log was replaced while a rebuild read it: the generation has records of both logs, and may lack some of the new one. */
 export class MixedLogs extends Error {
   override readonly name = 'MixedLogs'
 }
 
 /**
- * The entity types of topics of which a log was replaced since the serving generation was read from it. What was read is known from commits, else from Redis,
- * else from the documents of that generation. A log that lacks a prefix is checked again for about half a minute, since a former leader may have answered.
+ * The entity types whose topics have a log that was replaced since the serving generation was read from it. A log that lacks a prefix is checked again for
+ * about half a minute, since a former leader may have answered.
  */
 export async function findReplacedTypes(
   { config, source, elasticsearch, redis, report, signal }: CommandTools,
@@ -30,8 +30,8 @@ export async function findReplacedTypes(
   const topics = documentTopics(config)
   const readLogs = await readLogsOf(redis, serving.tag)
   const renamed = topics.filter((topic) => isRenamed(topic, readLogs, topics))
-  // Later entries replace earlier ones: Redis, which has a state even if a topic was deleted with its commits; the commits of the rebuild that filled the
-  // generation; the commits of live indexers, which have read further.
+  // Of several states of a log, the last one counts: Redis, which outlives the commits of a deleted topic; the commits of the rebuild that filled the
+  // generation; those of live indexers, which have read further.
   const kept = [...readLogs].map(([name, text]) => [name, readKeptLog(text)] as const)
   const committed = [
     ...(await fetchCommittedOffsets(source, rebuildGroup(config.CONSUMER_GROUP), topics)),
