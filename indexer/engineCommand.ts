@@ -21,8 +21,8 @@ export type CommandTools = Stores & {
 }
 
 /**
- * Runs a command with clients of the configured engines, and closes them. If it fails or is stopped by a signal, it prints the reason to stderr, and the
- * exit code is `failedCode`.
+ * Runs a command with clients of the engines, and closes them. If it fails or is stopped by a signal, prints the reason to stderr; the exit code is
+ * `failedCode`.
  */
 export async function runEngineCommand(
   name: string,

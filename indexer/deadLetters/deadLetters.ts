@@ -9,15 +9,12 @@ import type { Retries } from '../backoff.ts'
 import { sourceTopics } from '../topics.ts'
 import { Breaker } from './breaker.ts'
 
-/** The problem of a record whose revision was stored before with other content: the product has changed an entity without a new revision. */
+/** The product has changed an entity without a new revision. */
 export const sameRevision: Problem = { path: 'revision', rule: 'is stored already with another content' }
 
 const prefix = 'tidemark.'
 
-/**
- * The headers of a dead letter: the record's own headers, then reason and source. A record that was copied from the dead letters has such headers already:
- * the last of each name counts.
- */
+/** The record's own headers, then reason and source. A record that was copied from the dead letters has such headers already: the last of each name counts. */
 export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: Date): RecordHeaders =>
   record.headers.followedBy(
     RecordHeaders.of(
@@ -102,8 +99,8 @@ export class DeadLetterWriter {
   }
 
   /**
-   * Writes a rejected record, byte for byte as received, once the breaker (breaker.ts) permits it; retries until Kafka accepts it. Resolves with `stale` if
-   * its dead letter was written before, or once another indexer may own the partition (`left`): that one reads the record again, and may accept it.
+   * Writes a rejected record, byte for byte, once the breaker permits it; retries until Kafka accepts it. Resolves with `stale` if its dead letter was written
+   * before, or once the partition is reassigned (`left`): the next owner reads the record again, and may accept it.
    */
   async reject(record: SourceRecord, problem: Problem, { start, left }: Assignment): Promise<'dead-letter' | 'stale'> {
     const { sink, config, log, retries } = this.#deps
@@ -117,7 +114,7 @@ export class DeadLetterWriter {
     }
     try {
       await breaker?.acquirePermit(left)
-      // Retried for ever, so that no record is lost, even if Kafka never accepts it. The step names the record, for the operator.
+      // Retried for ever, so that no record is lost. The step names the record for the operator.
       await retries.untilDone(`writing the dead letter of ${partitionName(record)}/${offset}`, write, left)
     } catch (error) {
       if (!left.aborted) throw error
@@ -135,7 +132,7 @@ export class DeadLetterWriter {
     return this.#breakers.get(topic)?.isOpen ?? false
   }
 
-  /** Names the topics whose breaker is open; undefined if none is open. */
+  /** Names the topics whose breaker is open; undefined if there is none. */
   blockedReason(): string | undefined {
     const open = [...this.#breakers].flatMap(([topic, { isOpen }]) => (isOpen ? [topic] : []))
     return open.length > 0

@@ -1,7 +1,7 @@
 import type { DocumentKind } from '../../src/core/elasticsearch/indices.ts'
 import type { DocumentId } from '../../src/core/model/ids.ts'
 
-/** The most differences of each kind that are listed one by one. */
+/** The most differences of each kind that are listed. */
 const maxNamed = 1_000
 
 const accountKeyDifferences = ['key-accepted', 'key-deletion', 'key-contested', 'key-missing', 'key-differs'] as const
@@ -9,12 +9,12 @@ const documentDifferences = ['unexpected', 'missing', 'older', 'newer', 'content
 export type Mismatch = (typeof documentDifferences)[number]
 export type DifferenceKind = (typeof accountKeyDifferences)[number] | Mismatch | `${Mismatch}-detail`
 
-/** The most serious kinds first. `docs/runbook.md` explains them. */
+/** The most serious kinds first (`docs/runbook.md`). */
 const kinds: readonly DifferenceKind[] = [
   ...accountKeyDifferences,
   ...documentDifferences.flatMap((mismatch) => [mismatch, `${mismatch}-detail`] as const),
 ]
-/** Kinds that are listed but do not count as differences: in these cases the index is usually right. */
+/** Kinds that are listed but do not count: the index is usually right. */
 const notes: ReadonlySet<DifferenceKind> = new Set(['newer', 'newer-detail'])
 
 export type Difference = {
@@ -30,7 +30,7 @@ type ReportedDifference = Omit<Difference, 'id'> & { readonly key: DocumentId }
 
 export type ReportedDifferences = {
   readonly isEqual: boolean
-  /** A line for each listed difference, and, for a kind with more of them, a line with the number of the others. */
+  /** A line for each listed difference, and the number of the others of its kind. */
   readonly lines: readonly string[]
   readonly counts: Readonly<Record<string, number>>
   readonly differences: readonly ReportedDifference[]

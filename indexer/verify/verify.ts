@@ -21,12 +21,12 @@ export const command = new Command()
   .addHelpText('after', '\nExit code 0: equal. 1: with differences. 2: could not be judged.')
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exitCodes.notJudged))
   .action(async ({ team, json }: { team?: TeamId; json?: true }) => {
-    // Without this handler, Node would exit with code 1, which means that there are differences.
+    // Otherwise Node would exit with code 1, which means that there are differences.
     process.on('uncaughtException', (error) => {
       process.stderr.write(`verify: ${summaryOf(error)}\n`)
       process.exit(exitCodes.notJudged)
     })
-    // Processes that serve requests on this machine get the processor first.
+    // Processes that serve requests get the processor first.
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
     const run = async (tools: CommandTools): Promise<void> => {
       const { lines, result } = await verify({ ...tools, team, pauseIfBusy: pausesAsLong(tools.signal) })
@@ -39,7 +39,7 @@ export const command = new Command()
 
 /**
  * Compares every document and every account key with the topics. Resolves with `lines` (one for each difference, the last one with the result) and with the
- * same as an object. Rejects if the result would not be valid: indices, commits or Redis are incomplete, or were replaced meanwhile.
+ * same as an object. Rejects if indices, commits or Redis are incomplete, or were replaced meanwhile.
  */
 export async function verify(context: VerifyContext) {
   const differences = new DifferenceReport()
@@ -60,13 +60,13 @@ export async function verify(context: VerifyContext) {
 type Verified = {
   readonly documents: number
   readonly records: number
-  /** The number of offsets that no indexer had committed when the comparison started: the uncommitted records, and the gaps between them. */
+  /** The number of offsets (of records and gaps) that were not committed when the comparison started. */
   readonly uncommitted: number
 }
 
 /**
- * Compares every document of the serving generation with the records of the topics. Records that indexers have committed for it must be indexed, later ones
- * may be. Meanwhile, records are appended and indexed. Rejects if indices or topics are replaced meanwhile.
+ * Compares every document of the serving generation with the records of the topics. Committed records must be indexed, later ones may be. Rejects if indices or
+ * topics are replaced meanwhile.
  */
 export async function verifyDocuments(context: VerifyContext, differences: DifferenceReport): Promise<Verified> {
   const { elasticsearch, report, pauseIfBusy, signal } = context
@@ -83,8 +83,7 @@ export async function verifyDocuments(context: VerifyContext, differences: Diffe
     let isEqual = true
     for (const { kind, found } of comparison.differences()) {
       isEqual &&= found.length === 0
-      // Reads documents that differ once more, since a write may have been in flight. A document that is not found in the shard of its team, because it is
-      // in another one, stays as it was read.
+      // Reads documents that differ once more: a write may have been in flight. A document in the shard of another team is not found, and stays as it was read.
       const ids = found.map(({ id }) => id)
       for await (const part of readWhole(elasticsearch, indices[kind], ids, { signal }))
         for (const document of part) comparison.setDocument(comparedOf(kind, document))
@@ -105,14 +104,14 @@ export async function verifyDocuments(context: VerifyContext, differences: Diffe
     }
   } finally {
     comparison.close()
-    // Also after an error, since this check may find its cause: an index was missing because another generation serves now.
+    // Also after an error, to find its cause: an index is missing because another generation serves now.
     await topics.expectUnchanged()
   }
 }
 
 const maxPartDocuments = 250
 
-/** Reads every document of the indices, each index in one snapshot. If the context has a team, reads only documents with its routing. */
+/** Reads every document of the indices, or of one team: each index in one snapshot. */
 async function readIndices(context: VerifyContext, indices: Indices, comparison: DocumentComparison): Promise<void> {
   const { elasticsearch, report, team, pauseIfBusy, signal } = context
   const query = team === undefined ? { match_all: {} } : { term: { _routing: team } }
@@ -132,8 +131,7 @@ async function readIndices(context: VerifyContext, indices: Indices, comparison:
 }
 
 /**
- * Marks the records that are dead letters although they fulfil the contract: Elasticsearch has rejected them, or had another content under their revision. So
- * they are not expected in the indices.
+ * Marks dead letters that fulfil the contract, as not expected in the indices: Elasticsearch has rejected them, or had another content under their revision.
  */
 async function markDeadLetters({ config, source, pauseIfBusy, signal }: VerifyContext, comparison: DocumentComparison) {
   await source.readTopic({

@@ -3,16 +3,16 @@ import type { TeamId } from '../../src/core/model/ids.ts'
 import type { CommandTools } from '../engineCommand.ts'
 
 export type VerifyContext = CommandTools & {
-  /** Compares only documents and keys of this team; undefined for all teams. */
+  /** Undefined for all teams. */
   readonly team: TeamId | undefined
-  /** To be awaited after every small piece of work. It pauses about half of the time, so that readers and writers have the engines to themselves meanwhile. */
+  /** To be awaited after every small piece of work. Pauses about half of the time, so that readers and writers have the engines to themselves. */
   pauseIfBusy(): Promise<void>
 }
 
 const workMs = 20
 const maxPauseMs = 1_000
 
-/** A `pauseIfBusy` that, once the command has worked for 20 ms since the last pause, pauses as long as it has worked, for a second at most. */
+/** A `pauseIfBusy`: after 20 ms of work, pauses as long as the work has taken, for a second at most. */
 export function pausesAsLong(signal: AbortSignal): () => Promise<void> {
   let sinceMs = performance.now()
   return async () => {
