@@ -40,7 +40,7 @@ type AccountKeysDeps = {
  */
 export class AccountKeys {
   readonly #deps: AccountKeysDeps
-  /** The poll for a complete store, which all waiting records share. */
+  /** The poll for a complete store that all waiting records share. */
   #completing: Promise<unknown> | undefined
   /** The error of the last check or replay; undefined if it succeeded, and before the first check. */
   blockedReason: string | undefined
@@ -54,8 +54,7 @@ export class AccountKeys {
   /**
    * Applies a change once the store is complete, and retries until that succeeds. Resolves with a problem if the revision was stored before with other content.
    *
-   * If the topic has revision 7 of a key and then revision 6, compaction would remove 7. So 7 is appended again before the record of 6 counts as processed. A
-   * failed step repeats all steps, which is harmless.
+   * If the topic has revision 7 of a key and then revision 6, compaction would remove 7. So 7 is appended again before the record of 6 counts as processed.
    */
   async apply(change: KeyChange, record: SourceRecord, signal: AbortSignal): Promise<RecordResult> {
     const { store, sink, retries } = this.#deps
@@ -112,13 +111,13 @@ export class AccountKeys {
    * Reads the topic to its present end, removes keys without a record from the store, and marks the store complete. Returns the number of records. If the
    * `cleanup.policy` of the topic is not `compact`, records of live keys may be gone, so that no key is removed.
    *
-   * A compacted topic has a record of each live key. A key without a record was deleted by a null value, which Kafka has removed after `delete.retention.ms`.
-   * No indexer ran in that time, or Redis was set back to an earlier state.
+   * A compacted topic has a record of each live key. A key without a record was deleted while no indexer ran, and Kafka has removed the deletion after
+   * `delete.retention.ms`; or Redis was set back to an earlier state.
    *
    * 1. Lists the keys in Redis. A key that is created during the replay is not in the list.
    * 2. Reads the topic. Keys with a record leave the list.
-   * 3. If keys are left, reads the topic again. Example: during step 2, a newer record of key k was appended beyond the end, and compaction removed the older
-   *    one before it was read.
+   * 3. If keys are left, reads the topic again: during step 2, a newer record may have been appended beyond the end, and compaction may have removed the older
+   *    one unread.
    * 4. Removes the keys that are left, unless they have got a record since step 1.
    */
   async replay(): Promise<number> {
@@ -146,7 +145,7 @@ export class AccountKeys {
     return records
   }
 
-  /** Reads the topic to its present end, and removes each key with a record from `unnamed`. Returns the number of records. */
+  /** Reads the topic, and removes each key with a record from `unnamed`. Returns the number of records. */
   async #readTopic(
     unnamed: Map<DocumentId, AppendPosition>,
     onRecord: (record: SourceRecord) => Promise<void> = async () => undefined,

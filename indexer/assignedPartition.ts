@@ -6,7 +6,7 @@ import { ReadLog } from './readLog.ts'
 import type { StartOffset } from './startOffsets.ts'
 import { VisibleProgress } from './visibleProgress.ts'
 
-/** The state of a partition from its assignment to this indexer until the next rebalance, even one that assigns the partition to this indexer again. */
+/** The state of a partition from its assignment to the next rebalance, even one that assigns the partition to this indexer again. */
 export type AssignedPartition = TopicPartition & {
   readonly start: StartOffset
   readonly offsets: OffsetTracker
@@ -15,7 +15,6 @@ export type AssignedPartition = TopicPartition & {
   readonly log: ReadLog
   /** The last commit of this owner; undefined before it. */
   committed: Committed | undefined
-  /** The offset at which the next fetch must continue (`expectNext`). */
   nextOffset: bigint
   /** The error of the next record batch, if that cannot be decoded: the partition is paused. */
   undecodable: Undecodable | undefined
@@ -52,8 +51,8 @@ export function assignPartition(
 }
 
 /**
- * Throws if a batch does not continue at the next offset, so that no record is skipped. Such a batch was fetched for an earlier assignment, or KafkaJS has
- * continued where an earlier assignment had arrived.
+ * Throws if a batch does not continue at the next offset, so that no record is skipped: the batch was fetched for an earlier assignment, or KafkaJS has
+ * continued where that had arrived.
  */
 export function expectNext(state: AssignedPartition, offset: bigint): void {
   if (offset !== state.nextOffset)

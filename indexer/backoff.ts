@@ -23,14 +23,12 @@ export async function until(
   return false
 }
 
-/** Repeats steps until they succeed, and logs each failure. */
 export class Retries {
   readonly #log: Logger
   readonly #random: () => number
   readonly #signal: AbortSignal
   readonly #blockedReasons = new Map<symbol, string>()
 
-  /** Every retry ends when `signal` aborts. */
   constructor(log: Logger, random: () => number, signal: AbortSignal) {
     this.#log = log
     this.#random = random

@@ -26,14 +26,14 @@ export type Reading = {
   readonly source: KafkaSource
   readonly groupId: string
   readonly topics: readonly string[]
-  /** The least time (ms) from the append of a deletion until compaction may remove it from the topic. */
+  /** See `TopicRules.keptMs`. */
   keptMs(topic: string): number
   readonly log: Logger
 }
 
 type ConsumerOptions = Reading & {
   readonly maxInFlightBytes: number
-  /** The start offset of each partition, by `partitionName`. */
+  /** By `partitionName`. */
   startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
   /**
    * Processes a record. Calls `onProcessed` once the record is indexed, found stale or dead-lettered (in a rebuild: rejected), perhaps after the partition was
@@ -46,7 +46,7 @@ type ConsumerOptions = Reading & {
 
 /**
  * Reads the source topics as a member of a consumer group. Each assignment has its own offset trackers, which records of an earlier assignment do not advance:
- * so no record is committed that this assignment has not read. A member that crashes is replaced after a backoff.
+ * no record is committed that this assignment has not read.
  */
 export class SourceConsumer {
   readonly #options: ConsumerOptions
@@ -90,7 +90,7 @@ export class SourceConsumer {
     await this.#member?.commit(commits)
   }
 
-  /** Leaves the group and joins it again, so that its partitions are read from their committed offsets. */
+  /** Leaves the group and joins it again, so that partitions are read from their committed offsets. */
   rejoin(): void {
     this.#rejoin.abort()
   }

@@ -55,7 +55,6 @@ export type DocumentWrite = {
 
 export type Documents = readonly DocumentWrite[]
 
-/** When and where Kafka appended the record. */
 export type Recorded = { readonly changedAt: Instant; readonly logPosition: LogPosition }
 
 type Converted =
@@ -118,7 +117,6 @@ export function formWrites(change: Change<RenderedForm>, recorded: Recorded): Do
   return [{ ...write('forms', change, revision, list), digest }, write('form-details', change, revision, form.detail)]
 }
 
-/** `hasAnswers`: answers are indexed. */
 export function submissionWrites(change: Change<RenderedSubmission>, recorded: Recorded, hasAnswers: boolean) {
   if (change.live === null) return tombstones(change, kindsOf.submissions, recorded)
   const { revision, entity } = change.live
@@ -131,7 +129,7 @@ export function submissionWrites(change: Change<RenderedSubmission>, recorded: R
   ]
 }
 
-/** The members by which a search finds a submission, computed from its answers and score. */
+/** The members by which a search finds a submission. `hasAnswers`: answers are indexed. */
 const foundByMembers = ({ data, score }: FoundBy, hasAnswers: boolean): string =>
   `${hasAnswers ? `"answers":${answerTerms(data)},` : ''}"scoreParts":${partsOfScore(Number(score))}`
 
@@ -176,7 +174,7 @@ function write(kind: DocumentKind, { teamId, entityId }: RecordKey, version: Rev
   return { kind, id: documentId(teamId, entityId), teamId, version, source }
 }
 
-/** The position of a live list document that a rebuild copied from a replaced log. Otherwise, only the first record of partition 0 has it. */
+/** The position of a live list document that a rebuild copied from a replaced log. Only the first record of partition 0 has it, too. */
 export const carriedOver = 0 as LogPosition
 
 /**

@@ -60,7 +60,7 @@ export class OffsetTracker {
     if (position > this.#position) this.#position = position
   }
 
-  /** Advances the position over processed records, and returns their number. */
+  /** Returns how many records the position has passed. */
   #advance(): number {
     const from = this.#head
     for (let entry = this.#entries[from]; entry?.isProcessed; entry = this.#entries[this.#head]) {

@@ -52,7 +52,7 @@ type PipelineOptions = Reading & {
   readonly metrics: PipelineMetrics
   readonly readLogs: LogStateStore
   publishVisible(round: VisibleRound): Promise<RoundPublished>
-  /** The clock of Redis (epoch ms). */
+  /** Epoch ms. */
   redisTimeMs(): Promise<number>
   fail(error: unknown): void
 }
@@ -274,7 +274,7 @@ export class Pipeline {
     }
   }
 
-  /** Stops the pipeline if `handling` rejects: that is a bug, except during shutdown, since failures of Kafka and Redis are retried inside it. */
+  /** Stops the pipeline if `handling` rejects. Failures of Kafka and Redis are retried inside it, so a rejection is a bug, except during shutdown. */
   #failUnlessDone(handling: Promise<void>): void {
     handling.catch((error: unknown) => {
       if (!this.#writing.signal.aborted) this.#options.fail(error)

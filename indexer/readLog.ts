@@ -48,8 +48,8 @@ export const replacedAfterMs = 30_000
  * A check tests the prefixes that were confirmed before. If the log has them, everything that was read before this check is the prefix of the next one. Why not
  * test that at once?
  * 1. An indexer has read offsets 0 to 499, until 10:00. Confirmed: `below` 500, `latestMs` 10:00.
- * 2. The topic is created again and gets 900 records, from 10:05 to 10:20. The indexer reads on at offset 500, up to 899, without an error.
- * 3. With `below` 900 and `latestMs` 10:20, the new log would pass. With `below` 500 and `latestMs` 10:00, it fails: its records below 500 were appended later.
+ * 2. The topic is created again and gets 900 records, from 10:05 to 10:20. The indexer reads offsets 500 to 899, without an error.
+ * 3. With `below` 900 and `latestMs` 10:20, the new log would pass. With the confirmed prefix, it fails: its records below 500 were appended after 10:00.
  */
 export class ReadLog {
   isReplaced: boolean
@@ -84,7 +84,7 @@ export class ReadLog {
       this.#read = { below: this.#read.below, latestMs: appendedAtMs }
   }
 
-  /** Tested by the next check; empty once the log counts as replaced. */
+  /** Empty once the log counts as replaced. */
   prefixes(): readonly LogPrefix[] {
     return this.isReplaced ? [] : this.#prefixes
   }
@@ -100,7 +100,7 @@ export class ReadLog {
     return { isReplaced: this.isReplaced, prefixes }
   }
 
-  /** The prefix of everything that was read: every record below `position`. */
+  /** The prefix of every record below `position`. */
   upTo(position: bigint): LogPrefix {
     return joined({ below: position, latestMs: 0 }, this.#read)
   }

@@ -12,9 +12,8 @@ const patienceMs = 2_000
  * present, and answers searches. So as many copies must be reached as are active after the refresh, and no primary may be missing. A copy that becomes active
  * later was refreshed by its recovery.
  *
- * These numbers could hide an exchange: copy A is refreshed and lost, and the active copy B was not reached. So, if the first refresh did not reach every copy,
- * a second one follows, and as many copies must be active before it as after it. One exchange remains unnoticed: copy A is lost while a copy in recovery
- * becomes active.
+ * These numbers could hide an exchange: copy A is refreshed and lost, and the active copy B was not reached. So, if a refresh misses a copy, a second one
+ * follows, and as many copies must be active before it as after it. One exchange remains unnoticed: copy A is lost while a copy in recovery becomes active.
  */
 export async function refreshEveryCopy(
   client: Client,

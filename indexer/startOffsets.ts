@@ -11,10 +11,10 @@ import { type LogState, logStateText, readKeptLog, readLogState, replacedLog, un
 /** The consumer group of rebuilds. */
 export const rebuildGroup = (consumerGroup: string): string => `${consumerGroup}-rebuild`
 
-/** A commit for a partition, with the fields of its metadata (`commitMetadata`). */
+/** A commit with the fields of its metadata (`commitMetadata`). */
 export type CommittedOffset = {
   readonly position: Offset
-  /** The tag of the generation for which every record below `position` was processed. */
+  /** The generation for which every record below `position` was processed: its tag. */
   readonly generation: string | undefined
   /** Every rejected record below this offset has its dead letter. When it is read again, no second one is written. */
   readonly deadLetteredBelow: Offset
@@ -94,7 +94,7 @@ export async function fetchStartOffsets(
   )
 }
 
-/** The committed offsets of a group for the topics, by `partitionName`. */
+/** By `partitionName`. */
 export async function fetchCommittedOffsets(
   source: KafkaSource,
   groupId: string,
@@ -126,7 +126,6 @@ function readCommit({ position, metadata }: PartitionCommit): CommittedOffset {
   }
 }
 
-/** The commits of a partition, and the generation that its records are written to (undefined for account keys). */
 type PartitionCommits = {
   readonly own: CommittedOffset | undefined
   readonly rebuilt: CommittedOffset | undefined

@@ -28,11 +28,10 @@ const auditSettings = { 'cleanup.policy': 'delete', 'retention.ms': 400 * dayMs 
 /** The topics whose records become documents. Only these count for the watermark. */
 export const documentTopics = (config: Config): string[] => [config.TOPIC_FORMS, config.TOPIC_SUBMISSIONS]
 
-/** The type of the entities in a document topic. */
+/** For `account-keys`, the result has no meaning. */
 export const entityTypeIn = (topic: string, config: Pick<Config, 'TOPIC_FORMS'>): EntityType =>
   topic === config.TOPIC_FORMS ? 'forms' : 'submissions'
 
-/** The partitions of document topics among these, with the types of their entities. */
 export const documentPartitionsIn = (
   partitions: readonly TopicPartition[],
   config: Config,
@@ -54,10 +53,10 @@ export type TopicRules = {
   readonly keptMs: Readonly<Record<string, number>>
 }
 
-/** The `keptMs` of a topic in `forgetful`: below every age, so that each of its deletions counts as possibly missed. */
+/** The `keptMs` of a topic in `forgetful`: below every age, so that each deletion counts as possibly missed. */
 const notKeptMs = Number.MIN_SAFE_INTEGER
 
-/** Creates missing topics, and reads the settings of the source topics. Safe to call from several processes at once. */
+/** Creates missing topics. Safe to call from several processes at once. */
 export async function ensureTopics(source: KafkaSource, config: Config, log: Logger): Promise<TopicRules> {
   const topics: NewTopic[] = [
     ...sourceTopics(config).map((topic) => ({ topic, partitions: sourcePartitions, settings: sourceSettings })),
@@ -79,8 +78,8 @@ export async function ensureTopics(source: KafkaSource, config: Config, log: Log
 const maxReasonBytes = 4_096
 
 /**
- * Why Kafka may refuse a dead letter as too large; undefined if their topic accepts the largest record of every source topic. A record whose dead letter is
- * refused is never committed: its partition stands still until an operator raises the bound. Rejects if Kafka does not answer.
+ * Why Kafka may refuse a dead letter as too large; undefined if it accepts the largest record of every source topic. A record whose dead letter is refused is
+ * never committed: its partition stands still until an operator raises the bound. Rejects if Kafka does not answer.
  */
 export async function deadLettersProblem(
   source: Pick<KafkaSource, 'topicSettings'>,

@@ -12,7 +12,6 @@ type WrittenRecord = { readonly record: SourceRecord; readonly documents: Docume
 /** Publishes `start` when a record is converted, and `asyncEnd` when it has its outcome. */
 const recordChannel = tracingChannel<unknown, WrittenRecord>('tidemark.record')
 
-/** One bulk request, from its call to its response. */
 export const bulkChannel = tracingChannel<unknown, { documents: Documents; bytes: number }>('tidemark.bulk')
 
 /** Publishes that a record is written. Returns a function that publishes its outcome; undefined without subscribers. */

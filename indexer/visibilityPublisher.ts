@@ -23,9 +23,9 @@ type PublisherOptions = {
   readonly consumer: Pick<SourceConsumer, 'assigned' | 'commit' | 'rejoin'>
   offsetRanges(): Promise<OffsetRanges>
   refresh(): Promise<void>
-  /** Writes positions and new list versions to Redis, in one script (`visiblePositions.ts`). */
+  /** Writes to Redis, in one script (`visiblePositions.ts`). */
   publishVisible(round: VisibleRound): Promise<RoundPublished>
-  /** Ends each round: decides by the reply whether this generation is still the one to write. */
+  /** Decides by the reply whether this generation is still the one to write. */
   afterRound(published: RoundPublished): Promise<RoundResult>
   readonly tag: GenerationTag
   redisTimeMs(): Promise<number>
@@ -108,7 +108,7 @@ export class VisibilityPublisher {
     })
   }
 
-  /** Publishes until `signal` aborts or the generation is retired. Repeats failed steps in the next round. */
+  /** Publishes until `signal` aborts or the generation is retired. The next round repeats failed steps. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const waitMs = this.#dueInMs()
@@ -174,7 +174,6 @@ export class VisibilityPublisher {
     return again
   }
 
-  /** If a step fails, the next round repeats its lists and positions. */
   async #publishOnce(): Promise<RoundResult> {
     const { consumer, offsetRanges, elapsedMs } = this.#options
     this.#publishedAtMs = elapsedMs()
@@ -208,7 +207,7 @@ export class VisibilityPublisher {
   }
 
   /**
-   * Refreshes the indices if anything was written. If a shard has no primary, the refresh fails, but has made the changes in all other shards visible. So the
+   * Refreshes the indices if anything was written. If a shard has no primary, the refresh fails, but has made the changes in other shards visible. So the
    * written lists get new versions at once: otherwise the API would serve cached answers until that shard is back. They get new versions once more with their
    * positions (`VisibleProgress.changedBelow`).
    */

@@ -14,10 +14,8 @@ export class VisibleProgress {
   #endAtStart: bigint | undefined
   #gapBelow = 0n
   readonly #written = new Map<TeamList, Unpublished>()
-  /** Whether the last round withheld this partition. It may have published new versions of its lists nevertheless. */
   #hasUnpublishedLists = false
 
-  /** `start`: the offset at which reading starts. */
   constructor(start: bigint) {
     this.#start = start
   }
@@ -64,7 +62,7 @@ export class VisibleProgress {
 
   /**
    * Whether an index of all records below `position` is in a state that the log had at some time: `position` has reached the end at the assignment, and the
-   * ends of all gaps (`noteGap`).
+   * ends of all gaps.
    */
   isState(position: bigint): boolean {
     return this.#endAtStart !== undefined && position >= this.#endAtStart && position >= this.#gapBelow

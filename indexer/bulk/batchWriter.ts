@@ -15,7 +15,6 @@ import {
   shardOf,
 } from './job.ts'
 
-/** The results of a batch so far. Halved batches take several requests. */
 type Batch = {
   hasResults: boolean
   /** Records that were alone in a request with status 400. See `write`. */
@@ -73,7 +72,7 @@ export class BatchWriter {
     return { hasResults: batch.hasResults, failed: batch.failed, comparison }
   }
 
-  /** Sends jobs in one request, and applies its results. If smaller requests may succeed, sends the jobs again, in halves. */
+  /** Sends jobs in one request, or in halves if smaller requests may succeed, and applies the results. */
   async #attempt(jobs: readonly Job[], batch: Batch): Promise<void> {
     const documents = jobs.flatMap((job) => job.documents)
     let outcomes: ItemOutcome[]
@@ -192,7 +191,7 @@ export class BatchWriter {
 
   /**
    * Compares repeated revisions with what is stored, and finishes their records. Resolves with the jobs that could not be compared: Elasticsearch did not
-   * answer, or a copy of the shard answered that lacks the document.
+   * answer, or a copy answered that lacks the document.
    */
   async #compareRepeated(jobs: readonly Job[]): Promise<readonly Job[]> {
     let answers: readonly (Stored | undefined)[] = []

@@ -97,13 +97,11 @@ export type BulkQueries = {
 }
 
 export type BulkCalls = BulkQueries & {
-  /** Sends one bulk request. Resolves with the outcome of each document, in order. */
   send(documents: Documents): Promise<ItemOutcome[]>
 }
 
 type WrittenIndices = { readonly indices: Indices; readonly writeAliases: WriteAliases }
 
-/** The calls of a bulk writer, measured and traced. */
 export function bulkSender(
   client: Client,
   written: WrittenIndices,

@@ -63,7 +63,6 @@ export class BulkQueue {
     return jobs
   }
 
-  /** Ends the flight of a job: other records of its entity may be sent. */
   finish({ entity }: Job): void {
     this.#inFlight.delete(entity)
   }

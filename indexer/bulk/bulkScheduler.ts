@@ -15,7 +15,6 @@ export type SchedulerOptions = {
 export type BatchResult = {
   /** Whether at least one request of the batch had results by document. If not, Elasticsearch is away or refuses everything. */
   readonly hasResults: boolean
-  /** Jobs to be sent again after a backoff. */
   readonly failed: readonly Job[]
   /** A comparison that goes on while the next batch is sent; resolves with more failed jobs. */
   readonly comparison?: Promise<readonly Job[]> | undefined

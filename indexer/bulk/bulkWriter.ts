@@ -5,10 +5,7 @@ import type { RecordWrite } from './job.ts'
 
 type WriterOptions = BulkBounds & SchedulerOptions & BatchWriterOptions
 
-/**
- * Stores records in bulk requests, and retries failures that may pass. `BulkScheduler` passes batches from `BulkQueue` to `BatchWriter`, which sends them, and
- * returns the jobs that have failed.
- */
+/** Stores records in bulk requests, and retries failures that may pass. `BulkScheduler` passes batches from `BulkQueue` to `BatchWriter`, which sends them. */
 export class BulkWriter {
   readonly #batchWriter: BatchWriter
   readonly #scheduler: BulkScheduler
@@ -30,7 +27,7 @@ export class BulkWriter {
     return this.#batchWriter.blockedReason()
   }
 
-  /** Milliseconds since the first failure of the record that `blockedReason` names; 0 while no record waits after a failure. */
+  /** 0 while no record waits after a failure. */
   blockedMs(): number {
     return this.#batchWriter.blockedMs()
   }

@@ -26,7 +26,6 @@ export type Job = Omit<RecordWrite, 'documents'> & {
   readonly list: DocumentWrite
   readonly version: Revision
   documents: Documents
-  /** Its list document, once found stale. */
   staleList: DocumentWrite | undefined
   /** Whether at least one of its documents was stored, rather than found stale. */
   isStored: boolean
@@ -114,7 +113,7 @@ function outcomeBy(stored: Stored, { reportsConflicts, version, list: { digest }
   return { kind: reportsConflicts && isOther && stored.version === version ? 'conflict' : 'stale' }
 }
 
-/** Names the shard of a document: all documents of a team in one index are in the same shard. */
+/** All documents of a team in one index are in the same shard. */
 export const shardOf = ({ kind, teamId }: DocumentWrite): string => `${kind}/${teamId}`
 
 export const bytesOf = (documents: Documents): number =>

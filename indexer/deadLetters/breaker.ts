@@ -1,4 +1,3 @@
-/** The number of last outcomes that count. */
 const windowSize = 1_000
 /** The breaker is open while at least so many outcomes in the window are rejections. */
 const opensAt = 950

@@ -88,7 +88,6 @@ type DeadLetterDeps = {
 
 type Assignment = Pick<AssignedPartition, 'start' | 'left'>
 
-/** Writes rejected records to the dead-letters topic, behind one breaker for each source topic. */
 export class DeadLetterWriter {
   readonly #deps: DeadLetterDeps
   readonly #breakers: ReadonlyMap<string, Breaker>

@@ -57,7 +57,7 @@ export type Receipt = {
  */
 export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: Instant): Promise<Receipt> {
   const { config } = tools
-  // 1. Checks that the product has deleted the submission, and that an indexer has applied the deletion.
+  // 1. Checks that the product has deleted the submission, and an indexer has applied the deletion.
   const records = await readKept(tools, config.TOPIC_SUBMISSIONS, recordsOf(id, config))
   const own = records.filter(({ other }) => other === undefined)
   expectDeleted(id, own)

@@ -7,7 +7,6 @@ import type { CommandTools } from '../engineCommand.ts'
 import type { Place } from './expunge.ts'
 import { isAboutSubmission } from './isAboutSubmission.ts'
 
-/** A record that a topic still has of the submission. */
 export type KeptRecord = Pick<SourceRecord, 'topic' | 'partition' | 'offset' | 'appendedAtMs'> & {
   readonly isDeletion: boolean
   /** Set if only the value of the record has the id of the submission. */

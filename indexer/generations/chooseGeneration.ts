@@ -7,7 +7,7 @@ import type { FoundGeneration, Generation, KnownGeneration } from './generation.
  */
 const isOfRebuild = (number: number): boolean => number % 2 === 0
 
-/** The number of a new generation: the lowest one above all of these that is even (for a rebuild) or odd (for an indexer). */
+/** The lowest number above these that is even (for a rebuild) or odd (for an indexer). */
 export function numberAbove(generations: readonly Pick<KnownGeneration, 'number'>[], forRebuild: boolean): number {
   const next = 1 + Math.max(0, ...generations.map(({ number }) => number))
   return isOfRebuild(next) === forRebuild ? next : next + 1

@@ -17,10 +17,10 @@ export type WaitLimit = {
  * continues, may have rejected records. Example, with a record `a@5` that breaks the contract:
  * 1. An indexer fetches `a@3`, the deletion `a@4` and `a@5`, and has written `a@3` so far.
  * 2. Compaction removes `a@3` and `a@4`. A rebuild reads `a@5` only, and rejects it.
- * 3. If the rebuild reconciled the generations now, it would copy `a@3` as live, and nobody would find the deletion later. So it waits until the indexer has
- *    written the deletion and committed past `a@5`.
+ * 3. If the rebuild reconciled now, it would copy `a@3` as live, and nobody would find the deletion later. So it waits until the indexer has written the
+ *    deletion and committed past `a@5`.
  *
- * Without an indexer in the group, no write is in flight: does not wait. Rejects after the deadline.
+ * Does not wait without an indexer in the group: no write is in flight. Rejects after the deadline.
  */
 export async function untilCommittedPast(
   { source, config, report, signal }: Pick<CommandTools, 'source' | 'config' | 'report' | 'signal'>,

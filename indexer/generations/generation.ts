@@ -37,7 +37,7 @@ export type Generation = KnownGeneration & {
   readonly foreignSettings: readonly string[]
 }
 
-/** The indices of a generation. Some may be missing: its creation was interrupted, or they were deleted. */
+/** Some may be missing: the creation of the generation was interrupted, or they were deleted. */
 type FoundIndices = Pick<Generation, 'number' | 'hasCurrentMappings'> & {
   readonly indices: readonly FoundIndex[]
 }
@@ -56,7 +56,6 @@ type FoundIndex = {
   readonly state: estypes.IndicesIndexState
 }
 
-/** What `generationsIn` reads of the state of an index. */
 const readOfSettings = ['uuid', 'history.uuid', 'creation_date', 'number_of_shards', 'lifecycle.name']
 export const readOfIndices = [
   'aliases',
@@ -65,7 +64,7 @@ export const readOfIndices = [
   ...readOfSettings.map((name) => `settings.index.${name}`),
 ]
 
-/** The generations of these indices, lowest number first. Indices with other names are ignored. */
+/** Lowest number first. Indices with other names are ignored. */
 export function generationsIn(
   states: Readonly<Record<string, estypes.IndicesIndexState>>,
   prefix: string,
@@ -139,7 +138,7 @@ export function foreignSettings(name: string, { settings = {}, mappings = {} }: 
   ]
 }
 
-/** Parses the tag of a generation; undefined if the text is no tag. */
+/** Undefined if the text is no tag. */
 export function readTag(tag: string | undefined): KnownGeneration | undefined {
   const [, number] = /^(\d+)-[0-9a-f]{16}$/.exec(tag ?? '') ?? []
   return number === undefined ? undefined : { number: Number(number), tag: tag as GenerationTag }

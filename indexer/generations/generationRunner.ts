@@ -22,7 +22,6 @@ const checksPerRules = 60
 
 /** How often (ms) `#watchLogs` searches for logs that are to be checked at once. */
 const logPollMs = 1_000
-/** How often (ms) all logs are checked. */
 const logCheckMs = 15_000
 
 type GenerationRunnerDeps = Stores & {

@@ -225,7 +225,7 @@ export class AliasesMoved extends Error {
   }
 }
 
-/** Throws unless every node has confirmed a change in time. It may have been made all the same, so that a repetition must be harmless. */
+/** Throws unless every node has confirmed a change in time. The master may have made the change all the same: a repetition must be harmless. */
 function expectAcknowledged({ acknowledged }: estypes.AcknowledgedResponseBase): void {
   if (!acknowledged) throw new Error('a node of Elasticsearch may not know of a change yet')
 }

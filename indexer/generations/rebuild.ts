@@ -125,7 +125,6 @@ async function reconcileAll(options: CommandTools, reconciliation: Reconciliatio
   while ((await reconciliation.pass()).compared > smallPass);
 }
 
-/** Removes the generation that this rebuild was filling, unless it has served. */
 async function removeFilled(options: CommandTools, { tag }: Generation): Promise<void> {
   const generations = generationsOf(options)
   const filled = (await generations.find()).find(({ complete }) => complete?.tag === tag && !complete.hasServed)
@@ -146,7 +145,6 @@ async function isUnread(options: CommandTools, generation: Generation): Promise<
   return false
 }
 
-/** Removes the generation that served before the switch, once it has no readers. */
 async function pruneRetired(options: CommandTools, retired: Generation): Promise<void> {
   const { signal, report } = options
   const generations = generationsOf(options)

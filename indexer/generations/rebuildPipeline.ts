@@ -28,7 +28,7 @@ const switchDeadlineMs = 20_000
 const requestTimeoutMs = 30_000
 const pollMs = 250
 
-/** Fills a generation without readers from both document topics: the pipeline of an indexer, but in the consumer group of rebuilds. */
+/** Fills a generation without readers: the pipeline of an indexer, but in the consumer group of rebuilds. */
 export class RebuildPipeline {
   readonly #tools: CommandTools
   readonly #generation: Generation
@@ -131,15 +131,14 @@ export class RebuildPipeline {
   }
 
   /**
-   * Throws if the generation was deleted, or taken over by another rebuild. That rebuild has partitions of the group, for which this one would wait for ever.
-   * Throws `MixedLogs` if a log was replaced while it was read.
+   * Throws if the generation was deleted, or taken over by another rebuild: for partitions that the other one owns, this one would wait for ever. Throws
+   * `MixedLogs` if a log was replaced while it was read.
    */
   async expectUndisturbed(): Promise<void> {
     await this.expectOwn()
     if (this.#hasAppendTimes) await this.#expectSameLogs()
   }
 
-  /** Throws if the generation was deleted, or taken over by another rebuild. */
   async expectOwn(): Promise<void> {
     const { number, tag, writeAliases } = this.#generation
     const own = (await generationsOf(this.#tools).find()).find(({ complete }) => complete?.tag === tag)

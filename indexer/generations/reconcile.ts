@@ -95,8 +95,8 @@ export class Reconciliation {
   }
 
   /**
-   * Compares, while indexers go on writing, every write that primaries have started before this call, acknowledged or not. Returns a function to be called
-   * until it resolves with true; as long as writes were not compared, it runs another pass.
+   * Compares every write that primaries have started before this call, acknowledged or not, while indexers go on writing. Returns a function to be called until
+   * it resolves with true. As long as writes were not compared, it runs another pass.
    */
   async beginWhole(): Promise<() => Promise<boolean>> {
     await this.pass()
@@ -145,7 +145,7 @@ export class Reconciliation {
   }
 
   /**
-   * The documents that were written since the last pass, up to the sequence number that every copy of their shard has reached. A copy without later writes may
+   * The documents that were written since the last pass, up to the sequence number that every copy of their shard has reached: a copy without later writes may
    * answer the search, and a failover may lose them.
    */
   async *#writtenUpTo(kind: DocumentKind, stats: estypes.IndicesStatsResponse): AsyncGenerator<Version[]> {

@@ -50,7 +50,6 @@ export class ForgottenEntities {
     return true
   }
 
-  /** Reads the topics, and copies the noted entities that have a record. */
   async copyRecorded(reconciliation: Reconciliation): Promise<void> {
     const { source, report, signal } = this.#tools
     for (const { topic, type, ids } of this.#absent) {

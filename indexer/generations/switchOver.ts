@@ -39,8 +39,8 @@ type SwitchParts = {
 
 /**
  * Switches readers to the new generation. If a step before the script in Redis fails, the lock is released, and positions of the serving generation are
- * published again. Live indexers write the old generation until the switch, also records above the rebuild's commits. For the new generation, they start at
- * these commits or below: it misses no record.
+ * published again. Until the switch, live indexers write the old generation, also records above the rebuild's commits. Then they start at these commits or
+ * below, so that the new one misses no record.
  */
 export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void> {
   const { holder, pipeline, reconciliation, forgotten, missed } = parts

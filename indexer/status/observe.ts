@@ -21,7 +21,6 @@ export type OwnState = {
   readonly maxInFlightBytes: number
   readonly inFlightBytes: number
   readonly watermarkMs: number | undefined
-  /** How far the clock of this indexer is ahead of the clock of Redis (ms). */
   readonly clockOffsetMs: number | undefined
   /** Milliseconds since the first failed write of the record that has waited longest; 0 while none waits. */
   readonly writerBlockedMs: number
@@ -49,7 +48,7 @@ type Seen<T> = { readonly value: T; readonly atMs: number }
 
 type RedisMemory = { readonly usedBytes: number; readonly limitBytes: number | undefined }
 
-/** The newest known state of the whole replica. Each part is undefined until it was read once. */
+/** The state of the whole replica. Each part is undefined until it was read once. */
 export type Observed = {
   readonly group: Seen<GroupSurvey> | undefined
   readonly watermarkMs: number | undefined
@@ -58,7 +57,6 @@ export type Observed = {
   readonly indices: Seen<readonly IndexSize[]> | undefined
 }
 
-/** The interval (ms) of queries to Kafka and Redis, and after a failed query. */
 const pollMs = 5_000
 /** Index statistics are expensive for Elasticsearch, and change slowly (ms). */
 const indicesPollMs = 30_000
@@ -134,7 +132,7 @@ export type GroupSurvey = {
   readonly rebuild: { readonly isRunning: boolean; readonly progress: number } | undefined
 }
 
-/** Reads the progress of indexers and of a rebuild from Kafka. `serving`: the number of the generation that the indexers write. */
+/** `serving`: the number of the generation that the indexers write. */
 export async function surveyGroup(source: KafkaSource, config: Config, serving: number): Promise<GroupSurvey> {
   const { CONSUMER_GROUP: groupId, TOPIC_DEAD_LETTERS: deadLetters } = config
   const rebuildGroupId = rebuildGroup(groupId)
@@ -203,7 +201,7 @@ type IndexSize = {
   readonly bytes: number
 }
 
-/** The sizes of all indices of a prefix. Rejects while there is none. */
+/** Rejects while there is no index. */
 export async function surveyIndices(client: Client, prefix: string, signal: AbortSignal): Promise<IndexSize[]> {
   const { indices = {} } = await client.indices.stats(
     {

@@ -103,7 +103,6 @@ function watermarkLevel(ageSeconds: number | undefined): Level {
   return ageSeconds > lateSeconds ? 'warning' : 'success'
 }
 
-/** Every partition: its lag, and whether this indexer, another one or none owns it. */
 function partitionTables(own: OwnState, { group, visibleMs }: Observed): Html {
   if (group === undefined) return html`<section><h2>Partitions</h2><p class="card">Not known yet.</p></section>`
   const { indexers } = group.value

@@ -99,7 +99,7 @@ export class CommittedTopics {
     await this.#readOn('records read', ({ committed }) => committed, comparison)
   }
 
-  /** Reads the records that follow, up to the present ends. `what`: names this step in the progress. */
+  /** Reads the records that follow, up to the present ends. `what` names this step in the progress. */
   async readAppended(what: string, comparison: DocumentComparison): Promise<void> {
     const { config, source } = this.#context
     const ranges = await source.offsetRanges(documentTopics(config))

@@ -15,7 +15,7 @@ import type { VerifyContext } from './verifyContext.ts'
 const comparisons = 5
 const pauseMs = 1_000
 
-/** Compares the account-key store in Redis with the topic. Resolves with the number of keys that are live in the topic. */
+/** Resolves with the number of keys that are live in the topic. */
 export async function verifyAccountKeys(context: VerifyContext, differences: DifferenceReport): Promise<number> {
   context.report.step('account keys in Redis are compared with their topic')
   const runId = await expectComplete(context)

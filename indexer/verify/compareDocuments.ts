@@ -76,7 +76,7 @@ export type ComparedRecord = {
   readonly version: Revision
   readonly partition: number
   readonly offset: bigint
-  /** The lowest `changedAt` (epoch ms) that its documents may have (`changedAtLeast`). */
+  /** See `changedAtLeast` (committedTopics.ts). */
   readonly changedAtLeastMs: number
   /** 1 if an indexer has committed the record, so that the indices must have this or a newer state; else 0. */
   readonly isCommitted: number
@@ -86,7 +86,8 @@ export type ComparedRecord = {
 }
 
 /**
- * The version of a dead letter, from which no documents were made. Compaction may have removed, because of it, the earlier record from which they were made.
+ * The version of a dead letter: no documents were made from it. Because of it, compaction may have removed the earlier record from which the documents of its
+ * entity were made.
  */
 export const deadLetterVersion = 0 as Revision
 

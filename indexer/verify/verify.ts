@@ -60,7 +60,7 @@ export async function verify(context: VerifyContext) {
 type Verified = {
   readonly documents: number
   readonly records: number
-  /** The number of offsets (of records and gaps) that were not committed when the comparison started. */
+  /** See `CommittedTopics`. */
   readonly uncommitted: number
 }
 
