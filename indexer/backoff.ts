@@ -40,7 +40,7 @@ export class Retries {
     return this.#blockedReasons.values().next().value
   }
 
-  /** Resolves with the result of the first attempt that succeeds. Rejects once `signal`, or the signal of all retries, aborts. */
+  /** Rejects once `signal`, or the signal of all retries, aborts. */
   async untilDone<T>(step: string, attempt: () => Promise<T>, signal = this.#signal): Promise<T> {
     const either = AbortSignal.any([signal, this.#signal])
     const own = Symbol(step)

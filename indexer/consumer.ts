@@ -11,7 +11,6 @@ import { backoffMs } from './backoff.ts'
 import { Room, recordBytes, trackedBytes } from './room.ts'
 import type { StartOffset } from './startOffsets.ts'
 
-/** After this time (ms), a record batch that cannot be decoded is fetched again; meanwhile its partition is paused. */
 const undecodableRetryMs = 5_000
 const roomPollMs = 10
 /**

@@ -47,7 +47,7 @@ export type DocumentWrite = {
   readonly version: Revision
   /** The whole document: JSON on one line, in UTF-8. */
   source: Buffer
-  /** Whether it replaces a document of the same version, too, not only of lower ones. */
+  /** Whether it also replaces a document of the same version. */
   readonly replacesSameVersion?: true
   /** The digest of the record's content, for a live list document that was made from a record. */
   readonly digest?: string
@@ -178,11 +178,9 @@ function write(kind: DocumentKind, { teamId, entityId }: RecordKey, version: Rev
 export const carriedOver = 0 as LogPosition
 
 /**
- * The source of a list document that a rebuild copies from a replaced log: a live document gets the position `carriedOver`, a tombstone none. Followers start
- * anew after a replaced log, and need no earlier deletion.
- *
- * With position 0, tombstones could be lost: they have no second sort key, so that a page of a change feed cannot end between two of them. The next page would
- * skip the rest, and with them a deletion that is the first record of partition 0.
+ * The source of a list document that a rebuild copies from a replaced log. A live document gets the position `carriedOver`. A tombstone gets none: followers
+ * start anew, and need no earlier deletion. Tombstones have no second sort key, so that no page of a change feed can end between two with position 0: the next
+ * page would skip the rest, and with them a deletion that is the first record of partition 0.
  */
 export const asCarriedOver = (source: Buffer): Buffer =>
   Buffer.from(
@@ -214,7 +212,7 @@ export function withNamesOnce(document: DocumentWrite): DocumentWrite {
   return { ...document, source: sourceOf(members.map(([name, raw]) => [name, withoutRepeatedNames(raw)])) }
 }
 
-/** The source of a document with these members (name and JSON). Delimiters mark the summary, so that readers find it. */
+/** Delimiters mark the summary, so that readers find it. */
 function sourceOf(members: readonly (readonly [name: string, raw: string])[]): Buffer {
   const delimited = (raw: string): string => summaryDelimiter + raw + summaryDelimiter
   return Buffer.from(renderObject(members.map(([name, raw]) => [name, name === 'summary' ? delimited(raw) : raw])))

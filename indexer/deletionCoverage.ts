@@ -15,7 +15,7 @@ export class DeletionCoverage {
   /** The first end that was noted and that the position has not reached yet. */
   #ahead: PartitionEnd | undefined
 
-  /** `coveredAtMs`: of the start offset, epoch ms or `notCovered`. `keptMs`: the least time (ms) until compaction may remove a deletion. */
+  /** `keptMs`: the least time (ms) from the append of a deletion until compaction may remove it. */
   constructor(coveredAtMs: number, keptMs: () => number) {
     this.coveredAtMs = coveredAtMs
     this.#keptMs = keptMs

@@ -47,8 +47,8 @@ export async function readIndexedLogs(
 type Newest = Pick<estypes.SearchHit, 'fields' | 'sort'>
 
 /**
- * The prefix of a log that ends with the record of a list document. Its append time stands for the latest one of the prefix. If the clock of an earlier leader
- * was ahead, an earlier record may have a later time: then the log counts as replaced, and a needless rebuild follows. No replaced log is missed.
+ * The prefix that ends with the record of a list document. If the clock of an earlier leader was ahead, an earlier record has a later append time: then the log
+ * counts as replaced, and a needless rebuild follows. No replaced log is missed.
  */
 function prefixUpTo({ fields = {}, sort: [position] = [] }: Newest): LogPrefix {
   const [appendedAt] = (fields['changedAt'] ?? fields['tombstone.deletedAt'] ?? []) as readonly string[]

@@ -18,7 +18,7 @@ import { indexerMetrics, observe, stateOf } from './status/observe.ts'
 import { statusPages } from './status/statusPage.ts'
 import { deadLettersProblem, ensureTopics, sourceTopics } from './topics.ts'
 
-/** Starts the indexer. Retries while an engine is unreachable. */
+/** Retries while an engine is unreachable. */
 export async function startIndexer(service: Service): Promise<Started> {
   const { config, engines, log, signal, release, fail } = service
   const closing = new AbortController()

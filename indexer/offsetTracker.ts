@@ -40,7 +40,7 @@ export class OffsetTracker {
     }
   }
 
-  /** Notes that every record up to `lastOffset` is tracked. Other offsets up to it have no record, and are passed over. */
+  /** Every record up to `lastOffset` is tracked: other offsets up to it have no record, and are passed over. */
   endBatch(lastOffset: Offset): void {
     const end = lastOffset + 1n
     const last = this.#entries.at(-1)

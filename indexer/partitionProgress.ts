@@ -40,7 +40,7 @@ export function progressOf(
  */
 const commitAgeMs = 1_000
 
-/** Whether to commit: since this owner's last commit, the position has advanced, the time by `commitAgeMs`, or the log was replaced. */
+/** Whether there is something to commit. */
 export function hasNews({ partition, position, coveredAtMs }: PartitionProgress): boolean {
   const { committed, log } = partition
   if (committed === undefined || position > committed.position) return true

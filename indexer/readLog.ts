@@ -77,7 +77,7 @@ export class ReadLog {
     return !this.isDoubted && (!this.#isConfirmed || isOfNothing)
   }
 
-  /** Notes the append time of a fetched record, also of a control record and of a record of an aborted transaction. */
+  /** Also of a control record, and of a record of an aborted transaction. */
   noteTime(offset: bigint, appendedAtMs: number): void {
     // A record below this offset is in the prefixes already, or is of a new log.
     if (offset >= this.#read.below && appendedAtMs > this.#read.latestMs)

@@ -32,7 +32,7 @@ export type StartOffsetOptions = {
   readonly groupId: string
   /** The group of rebuilds, whose commits count, too (see `startOffset`); undefined when a rebuild reads as `groupId`. */
   readonly rebuildGroupId: string | undefined
-  /** The generation that the records of a topic are written to; undefined for account keys. */
+  /** Undefined for account keys. */
   generationOf(topic: string): TargetGeneration | undefined
   /** `partitionName` → the state (`logStateText`) in Redis of the log from which that generation was read. */
   readonly keptLogs: ReadonlyMap<string, string>
@@ -142,7 +142,7 @@ function isWithin(range: OffsetRange | undefined, { own, rebuilt, generation }: 
 const namesGeneration = ({ own, rebuilt, generation }: PartitionCommits): boolean =>
   [own, rebuilt].some((commit) => commit?.generation === generation?.tag)
 
-/** Queries the offset ranges, for `patience` at most, until no end is below a commit. Finds the leaders anew before each repetition. */
+/** Queries the offset ranges until no end is below a commit, for `patience` at most. */
 async function fetchRanges(
   source: KafkaSource,
   topics: readonly string[],

@@ -12,7 +12,7 @@ const sourceSettings = {
   'cleanup.policy': 'compact',
   'message.timestamp.type': 'LogAppendTime',
   'delete.retention.ms': 7 * dayMs,
-  // Kafka compacts a partition once enough records are new. Without this bound, a topic with few appends may store a deleted entity for ever.
+  // Without this bound, a topic with few appends may store a deleted entity for ever.
   'max.compaction.lag.ms': 7 * dayMs,
 }
 const deadLetterSettings = {
@@ -74,7 +74,7 @@ export async function ensureTopics(source: KafkaSource, config: Config, log: Log
   return rules
 }
 
-/** By how many bytes a dead letter is larger than its record, at most. */
+/** The most bytes by which a dead letter exceeds its record. */
 const maxReasonBytes = 4_096
 
 /**

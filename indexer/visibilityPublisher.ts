@@ -36,7 +36,7 @@ type PublisherOptions = {
   readonly log: Logger
 }
 
-/** What one round publishes. `known`: the offset range of every partition, also of those of other indexers. */
+/** `known`: the offset range of every partition, also of those of other indexers. */
 export type VisibleRound = Pick<PublishedRound, 'lists' | 'changesEveryList'> & {
   readonly partitions: readonly (TopicPartition & Omit<PublishedPartition, 'type'>)[]
   readonly known: OffsetRanges
@@ -45,14 +45,13 @@ export type VisibleRound = Pick<PublishedRound, 'lists' | 'changesEveryList'> & 
 /** Every record below offset `to` is visible, and so is every record that was appended before `timeMs` (epoch ms). */
 export type VisiblePartition = TopicPartition & Pick<PublishedPartition, 'to' | 'timeMs'>
 
-/** A partition whose log was replaced. `low`: the first offset of the new log. */
+/** `low`: the first offset of the new log. */
 export type ReplacedPartition = { readonly partition: AssignedPartition; readonly low: Offset }
 
 /** The pause after a refresh is as long as the refresh, within these bounds (ms), so that a slow cluster is refreshed less often. */
 const minRestMs = 25
 const maxRestMs = 100
 const restAfterFailureMs = 250
-/** The interval (ms) of rounds while `isBehind`. */
 const behindIntervalMs = 10_000
 /** While `isBehind` delays a round, it is read again after this time (ms). */
 const behindCheckMs = 250
@@ -128,7 +127,7 @@ export class VisibilityPublisher {
     }
   }
 
-  /** Milliseconds until the next round is due (0 or less: now) or, if that is earlier, until `isBehind` is to be read again. */
+  /** Milliseconds until the next round is due (0 or less: now), or until `isBehind` is to be read again. */
   #dueInMs(): number {
     const { elapsedMs, isBehind } = this.#options
     const nowMs = elapsedMs()

@@ -50,9 +50,9 @@ export class VisibleProgress {
   }
 
   /**
-   * The lists that have changed below `position` since the last publication of this partition. They get new versions with that position, even if they got new
-   * ones when the change became searchable. Example: the record at offset 7 is still retried; a change of list L at offset 8 is searchable.
-   * 1. A round publishes version v2 of L, and position 7. A follower reads both, and finds no change below 7.
+   * The lists that have changed below `position` since the last publication. They get new versions with that position, even if they got new ones when the
+   * change became searchable. Example: the record at offset 7 is still retried; a change of list L at offset 8 is searchable.
+   * 1. A round publishes version v2 of L, and position 7. A follower reads both.
    * 2. The record at 7 is stored. The next round publishes position 9.
    * 3. If L still had v2, the API would answer "nothing new", and the follower would never get offset 8.
    */

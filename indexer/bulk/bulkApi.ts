@@ -25,7 +25,7 @@ export type VersionType = 'external' | 'external_gte'
  */
 const primaryWait = '2s'
 
-/** Encodes one bulk request. No `source` may contain a line break. */
+/** No `source` may contain a line break. */
 export function encodeBulk(aliases: WriteAliases, writes: Documents, versionType: VersionType = 'external'): Buffer {
   const actions = writes.map((write) => actionLine(aliases, write, versionType))
   const bytes = writes.reduce((sum, { source }, at) => sum + (actions[at]?.length ?? 0) + source.length + 1, 0)

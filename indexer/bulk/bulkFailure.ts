@@ -89,7 +89,7 @@ function classifyResponse({ statusCode: status = 0, body }: errors.ResponseError
   return { kind: status === 429 ? 'busy' : 'retry', reason }
 }
 
-/** Whether a request is too large for a memory limit even without other load. Elasticsearch answers 429 as for overload; only the reason has the two sizes. */
+/** Whether a request is too large even without other load. Elasticsearch answers 429 as for overload; only the reason has the sizes. */
 function isTooLarge(reason = ''): boolean {
   if (/^Request contains an operation of size \[\d+\] bytes, which exceeds/.test(reason)) return true
   const [, place, bytes, max] = /(\w+)_operation_bytes=(\d+), max_\w+_bytes=(\d+)\]/.exec(reason) ?? []

@@ -39,7 +39,7 @@ export type Job = Omit<RecordWrite, 'documents'> & {
   superseded: Job[]
 }
 
-/** What Elasticsearch has stored of an entity. `digest`: of the record's content; undefined for a deletion, and if it was not read. */
+/** What Elasticsearch has stored. `digest`: of the record's content; undefined for a deletion, and if it was not read. */
 export type Stored = { readonly version: number; readonly digest: string | undefined }
 
 export function newJob(write: RecordWrite, order: number): Job {
@@ -96,7 +96,7 @@ export const listToRepeat = ({ staleList, isStored }: Job): DocumentWrite | unde
     ? { ...staleList, replacesSameVersion: true }
     : undefined
 
-/** Whether the outcome depends on the stored content: nothing was stored, and the record, or a superseded record of its revision, reports conflicts. */
+/** Whether the outcome depends on the stored content: nothing was stored, and a record of this revision reports conflicts. */
 export const needsStored = (job: Job): boolean =>
   !job.isStored &&
   job.list.digest !== undefined &&

@@ -1,5 +1,4 @@
 const windowSize = 1_000
-/** The breaker is open while at least so many outcomes in the window are rejections. */
 const opensAt = 950
 /** While the breaker is open, one paused record passes in each interval (ms): so the records behind it are read, and if they are valid, the breaker closes. */
 const trickleMs = 1_000
@@ -9,8 +8,7 @@ type Paused = { readonly left: AbortSignal; pass(): void; end(): void }
 
 /**
  * A circuit breaker for the dead letters of one topic. Example: a bad release rejects every record. After 950 of them, dead letters are paused, and an operator
- * can deploy a better release, which reads the paused records again. Records behind them are still validated. Once fewer than 950 of the last 1,000 records
- * were rejected, every paused record passes.
+ * can deploy a better release, which reads the paused records again. Once fewer than 950 of the last 1,000 records were rejected, every paused record passes.
  */
 export class Breaker {
   readonly #outcomes = new Uint8Array(windowSize)

@@ -17,8 +17,8 @@ export function numberAbove(generations: readonly Pick<KnownGeneration, 'number'
  * The generation to which a rebuild has switched in Redis, while the read aliases still name the former one; undefined if no switch is unfinished. `named`: the
  * generation that Redis names.
  *
- * The generation of an indexer is no unfinished switch: Redis names it already while it is built. Otherwise, of two different names, the higher number is the
- * later generation. Redis may have fallen back to an older state.
+ * The generation of an indexer is no unfinished switch: Redis names it already while it is built. Nor is a lower one than the aliases name: Redis has fallen
+ * back to an older state.
  */
 export function findUnfinishedSwitch(
   found: readonly FoundGeneration[],

@@ -127,7 +127,7 @@ export const servedAlias = (prefix: string, number: number): string => `${prefix
 
 const hasAlias = ({ state }: FoundIndex, alias: string): boolean => state.aliases?.[alias] !== undefined
 
-/** Describes a lifecycle, and a `_source` that is disabled or filtered: an index would lose documents or parts of them. */
+/** Describes a lifecycle, and a disabled or filtered `_source`: an index would lose documents or parts of them. */
 export function foreignSettings(name: string, { settings = {}, mappings = {} }: estypes.IndicesIndexState): string[] {
   const lifecycle = settings.index?.lifecycle?.name
   const { enabled = true, includes = [], excludes = [] } = mappings._source ?? {}

@@ -17,9 +17,8 @@ import { newCursorKey } from '../../src/core/redis/visiblePositions.ts'
 import { type FoundGeneration, type Generation, generationsIn, readOfIndices, servedAlias } from './generation.ts'
 
 /**
- * Settings that override templates of the cluster:
- * - documents are stored and read back byte for byte, without an ingest pipeline;
- * - an acknowledged write is on disk: a restarted node has every document below the commits and visible positions.
+ * Settings that override templates of the cluster: documents are stored byte for byte, and an acknowledged write is on disk, so that a restarted node has every
+ * document below the commits and visible positions.
  */
 const ownSettings = {
   default_pipeline: '_none',
@@ -34,7 +33,7 @@ export class Generations {
   readonly #client: Client
   readonly #config: OfIndices
   readonly #options: RequestOptions
-  /** How long Elasticsearch waits for its master, nodes and shards. Shorter than the client waits, so that no change comes after the client has given up. */
+  /** Shorter than the client waits, so that Elasticsearch makes no change after the client has given up. */
   readonly #waits: { readonly master_timeout: string; readonly timeout: string }
 
   constructor(client: Client, config: OfIndices, options: RequestOptions) {
@@ -58,7 +57,7 @@ export class Generations {
     return generationsIn(states, this.#config.INDEX_PREFIX, this.#config.INDEX_ANSWERS)
   }
 
-  /** The generation to which the read aliases point; undefined if they name none, or an index of it is missing. */
+  /** Undefined if the read aliases name no complete generation. */
   async serving(): Promise<Generation | undefined> {
     return (await this.find()).find(({ complete }) => complete?.isServing)?.complete
   }

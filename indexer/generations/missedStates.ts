@@ -88,7 +88,7 @@ export class MissedStates {
     return offsetOf(position) < (this.#compared.get(type)?.get(partitionOf(position)) ?? 0)
   }
 
-  /** The list documents of the new generation with positions from `from` (inclusive) to `below` (exclusive). */
+  /** In each partition, from `from` (inclusive) to `below` (exclusive). */
   async *#read(type: EntityType, from: Positions, below: Positions): AsyncGenerator<ListState[]> {
     const ranges = [...below].flatMap(([partition, offset]) => {
       const first = from.get(partition) ?? 0
@@ -117,7 +117,6 @@ export class MissedStates {
     })
   }
 
-  /** The entities whose list or detail document is missing or older in the old generation. */
   async #lackingOf(type: EntityType, states: readonly ListState[]): Promise<DocumentId[]> {
     const ids = states.map(({ id }) => id)
     const lacking = new Set<DocumentId>()

@@ -19,7 +19,7 @@ import { doubtPollMs, MixedLogs } from './replacedLogs.ts'
 
 /** Longer than the pipeline takes to publish the records in flight (ms). */
 const stopDeadlineMs = 8_500
-/** Longer (ms) than a killed rebuild stays a member of its consumer group. */
+/** Longer (ms) than a killed rebuild stays a member of its group. */
 const groupDeadlineMs = 20_000
 /** How often (ms) a wait calls `expectUndisturbed`. */
 const checkMs = 5_000

@@ -243,7 +243,7 @@ export class Reconciliation {
     return added
   }
 
-  /** Reads whole documents, in parts. Missing documents are left out. */
+  /** Missing documents are left out. */
   async *#sources(
     generation: Generation,
     kind: DocumentKind,
@@ -277,7 +277,6 @@ const idOf = ({ id }: Pick<Version, 'id'>): DocumentId => id
 const ofPrimary = (copies: readonly estypes.IndicesStatsShardStats[]) =>
   copies.find(({ routing }) => routing?.primary)?.seq_no
 
-/** `<index>/<shard>` → the highest sequence number that its primary has assigned. */
 const begunIn = ({ indices = {} }: estypes.IndicesStatsResponse): ReadonlyMap<string, number> =>
   new Map(
     Object.entries(indices).flatMap(([index, { shards = {} }]) =>

@@ -10,10 +10,9 @@ import { fetchCommittedOffsets, isRenamed, rebuildGroup } from '../startOffsets.
 import { documentPartitionsIn, documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
 import type { Generation } from './generation.ts'
 
-/** The interval (ms) at which a log that lacks a prefix is checked again. */
 export const doubtPollMs = 5_000
 
-/** A log was replaced while a rebuild read it: the generation has records of both logs, and may lack some of the new one. */
+/** A log was replaced while a rebuild read it: the generation may lack records of the new one. */
 export class MixedLogs extends Error {
   override readonly name = 'MixedLogs'
 }

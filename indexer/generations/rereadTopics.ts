@@ -7,7 +7,7 @@ import { documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
 import type { Generation } from './generation.ts'
 import type { Reconciliation, Version } from './reconcile.ts'
 
-/** The most ids in memory. If more entities lack a record, their topic has lost its records: their deletions were not missed. */
+/** If more entities lack a record, their topic has lost its records: their deletions were not missed. */
 const maxAbsent = 1_000_000
 const documentsAtOnce = 500
 
@@ -19,7 +19,7 @@ const documentsAtOnce = 500
 export class ForgottenEntities {
   readonly #tools: CommandTools
   readonly #hasCarriedOver: Generation['hasCarriedOver']
-  /** The noted entities by topic, without replaced topics and those with another policy than `compact`: they may lack records of live entities. */
+  /** The noted entities, without topics that may lack records of live entities: replaced ones, and those with another policy than `compact`. */
   readonly #absent: readonly { readonly topic: string; readonly type: EntityType; readonly ids: Set<DocumentId> }[]
 
   constructor(

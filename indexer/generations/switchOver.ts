@@ -23,13 +23,12 @@ const maxRenewals = 12
 const switchTimeoutMs = 5_000
 /** How long (ms) `passWhole` waits until the copies of each shard have every write of its primary. */
 const wholeDeadlineMs = 5_000
-/** How long (ms) the rebuild tries to move the aliases. Live indexers try it, too. */
 const aliasesDeadlineMs = 60_000
 const pollMs = 1_000
 
 type SwitchParts = {
   readonly tools: CommandTools
-  /** The id of the rebuild, which owns the lock. */
+  /** The id of the rebuild. */
   readonly holder: string
   readonly pipeline: RebuildPipeline
   readonly reconciliation: Reconciliation

@@ -22,7 +22,7 @@ export type OwnState = {
   readonly inFlightBytes: number
   readonly watermarkMs: number | undefined
   readonly clockOffsetMs: number | undefined
-  /** Milliseconds since the first failed write of the record that has waited longest; 0 while none waits. */
+  /** See `BulkWriter.blockedMs`. */
   readonly writerBlockedMs: number
   /** The owned partitions. `isPaused`: the next record batch cannot be decoded, or the breaker of the topic pauses records. */
   readonly partitions: readonly (TopicPartition & { readonly isPaused: boolean })[]
@@ -70,7 +70,7 @@ type ObservedFrom = Stores & {
   own(): OwnState
 }
 
-/** Polls Kafka, Redis and Elasticsearch until `signal` aborts. Returns a function that returns the newest known state. */
+/** Polls until `signal` aborts. Returns a function that returns the newest known state. */
 export function observe(
   { config, source, elasticsearch, redis, own }: ObservedFrom,
   { clock, signal }: { readonly clock: () => number; readonly signal: AbortSignal },
@@ -173,11 +173,11 @@ function progressOf(
 }
 
 export type PartitionLag = SurveyedPartition & {
-  /** An upper bound of the age of the oldest record that is not visible; 0 if every record is committed; undefined if no time is published (account keys). */
+  /** An upper bound of the age of the oldest record that is not visible; undefined if no time is published (account keys). */
   readonly behindSeconds: number | undefined
 }
 
-/** The lags at the time of a survey. They grow while Redis or the owner of a partition is down: its published time stands still. */
+/** The lags at the time of a survey. They grow while Redis or the owner of a partition is down. */
 export const lagsOf = (
   { value: { partitions }, atMs }: Seen<GroupSurvey>,
   visibleMs: VisibleMs,

@@ -143,7 +143,7 @@ const idOf = ({ teamId, keyId }: KeyHolder): DocumentId => documentId(teamId, ke
 
 type Add = (kind: DifferenceKind, id: DocumentId, detail: string) => void
 
-/** The differences of one team's keys or of all, named by kind and key, so that two comparisons can be matched. */
+/** Named by kind and key, so that two comparisons can be matched. */
 export function compareAccountKeys(
   expected: ExpectedAccountKeys,
   stored: AccountKeySurvey,

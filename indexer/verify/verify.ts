@@ -64,10 +64,7 @@ type Verified = {
   readonly uncommitted: number
 }
 
-/**
- * Compares every document of the serving generation with the records of the topics. Committed records must be indexed, later ones may be. Rejects if indices or
- * topics are replaced meanwhile.
- */
+/** Records that indexers have committed must be indexed, later ones may be. Rejects if indices or topics are replaced meanwhile. */
 export async function verifyDocuments(context: VerifyContext, differences: DifferenceReport): Promise<Verified> {
   const { elasticsearch, report, pauseIfBusy, signal } = context
   const topics = await CommittedTopics.note(context)
