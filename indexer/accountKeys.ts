@@ -43,7 +43,7 @@ export class AccountKeys {
   /** The poll for a complete store that all waiting records share. */
   #completing: Promise<unknown> | undefined
   /** The error of the last check or replay; undefined if it succeeded, and before the first check. */
-  blockedReason: string | undefined
+  replayError: string | undefined
   /** Digests that several live keys have, as of the last check; at most a hundred. Such a digest opens no key. */
   contested: readonly ContestedDigest[] = []
 
@@ -98,9 +98,9 @@ export class AccountKeys {
           log.info({ records: await this.replay() }, 'account-key replay completed')
         known = run
         this.contested = await store.contested(maxContested)
-        this.blockedReason = undefined
+        this.replayError = undefined
       } catch (error) {
-        this.blockedReason = summaryOf(error)
+        this.replayError = summaryOf(error)
         if (!signal.aborted) log.warn({ err: error }, 'account-key replay failed; trying again')
       }
       await sleep(checkIntervalMs, undefined, { signal }).catch(() => undefined)

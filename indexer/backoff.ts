@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { type CheckOutcome, failed, passed } from '../src/core/monitoring/health.ts'
 import { summaryOf } from '../src/core/monitoring/log.ts'
 
 const firstMs = 100
@@ -27,7 +28,7 @@ export class Retries {
   readonly #log: Logger
   readonly #random: () => number
   readonly #signal: AbortSignal
-  readonly #blockedReasons = new Map<symbol, string>()
+  readonly #problems = new Map<symbol, string>()
 
   constructor(log: Logger, random: () => number, signal: AbortSignal) {
     this.#log = log
@@ -35,9 +36,10 @@ export class Retries {
     this.#signal = signal
   }
 
-  /** Of the failing steps, the one that failed first, with its last error; undefined if no step fails. */
-  blockedReason(): string | undefined {
-    return this.#blockedReasons.values().next().value
+  /** The last error of the failing step that failed first. */
+  health(): CheckOutcome {
+    const [problem] = this.#problems.values()
+    return problem === undefined ? passed : failed(problem)
   }
 
   /** Rejects once `signal`, or the signal of all retries, aborts. */
@@ -51,13 +53,13 @@ export class Retries {
           return await attempt()
         } catch (error) {
           either.throwIfAborted()
-          this.#blockedReasons.set(own, `${step}: ${summaryOf(error)}`)
+          this.#problems.set(own, `${step}: ${summaryOf(error)}`)
           this.#log.warn({ err: error, attempts }, `${step} failed; trying again`)
           await sleep(backoffMs(attempts, this.#random), undefined, { signal: either })
         }
       }
     } finally {
-      this.#blockedReasons.delete(own)
+      this.#problems.delete(own)
     }
   }
 }

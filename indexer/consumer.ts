@@ -5,6 +5,7 @@ import type { Undecodable } from '../src/core/kafka/recordBatches.ts'
 import type { KafkaSource } from '../src/core/kafka/source.ts'
 import { copiedOut, partitionName, type SourceRecord, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../src/core/model/ids.ts'
+import { type CheckOutcome, failed, passed } from '../src/core/monitoring/health.ts'
 import { summaryOf } from '../src/core/monitoring/log.ts'
 import { type AssignedPartition, assignPartition, expectNext } from './assignedPartition.ts'
 import { backoffMs } from './backoff.ts'
@@ -57,7 +58,7 @@ export class SourceConsumer {
   readonly #room: Room
   /** The topics that are paused until there is room for their records again. */
   readonly #full = new Set<string>()
-  #blockedReason: string | undefined = 'has not joined its group yet'
+  #health: CheckOutcome = failed('has not joined its group yet')
 
   constructor(options: ConsumerOptions) {
     this.#options = options
@@ -72,16 +73,16 @@ export class SourceConsumer {
     return [...this.#assigned.values()]
   }
 
-  /** Why the consumer has no assignment; undefined while it has one. */
-  blockedReason(): string | undefined {
-    return this.#blockedReason
+  /** Fails while the consumer has no assignment. */
+  health(): CheckOutcome {
+    return this.#health
   }
 
-  /** Names the partitions whose next record batch cannot be decoded, with the errors; undefined if there is none. */
-  undecodableReason(): string | undefined {
+  /** Fails while the next record batch of a partition cannot be decoded. */
+  decoding(): CheckOutcome {
     const paused = this.assigned().filter(({ undecodable }) => undecodable !== undefined)
     const reasons = paused.map((partition) => `${partitionName(partition)}: ${partition.undecodable?.message}`)
-    return reasons.length > 0 ? reasons.join('; ') : undefined
+    return reasons.length > 0 ? failed(reasons.join('; ')) : passed
   }
 
   /** Rejects if a rebalance has ended the assignment; see `GroupMember.commit` for the exception. */
@@ -105,7 +106,7 @@ export class SourceConsumer {
         await this.#member.leave()
       } catch (error) {
         this.#forgetAssignment()
-        this.#blockedReason = summaryOf(error)
+        this.#health = failed(summaryOf(error))
         const attempts = ++this.#crashes
         this.#options.log.warn({ err: error, attempts }, 'consumer crashed; starting another')
         const restMs = backoffMs(attempts, this.#options.random)
@@ -134,7 +135,7 @@ export class SourceConsumer {
       topics,
       onRevoked: () => {
         this.#forgetAssignment()
-        this.#blockedReason = 'waits for its partitions'
+        this.#health = failed('waits for its partitions')
       },
       onAssigned: (partitions) => this.#startAssignment(member, partitions),
       onBatch: (batch) => this.#takeBatch(batch),
@@ -165,7 +166,7 @@ export class SourceConsumer {
       throw error
     }
     this.#crashes = 0
-    this.#blockedReason = undefined
+    this.#health = passed
     log.info({ partitions: [...this.#assigned.keys()] }, 'joined the group')
   }
 

@@ -5,7 +5,7 @@ import {
   kafkaAnswers,
   redisAnswers,
 } from '../src/core/engines/readinessChecks.ts'
-import { checksOf, type Problems } from '../src/core/monitoring/health.ts'
+import { type Check, type Checks, failed, passed } from '../src/core/monitoring/health.ts'
 import { type Service, type Started, serviceCommand } from '../src/core/process/lifecycle.ts'
 import { openKafka, openStores } from '../src/core/process/openStores.ts'
 import { AccountKeys } from './accountKeys.ts'
@@ -14,6 +14,7 @@ import { DeadLetterWriter } from './deadLetters/deadLetters.ts'
 import { GenerationRunner } from './generations/generationRunner.ts'
 import type { Stores } from './generations/writtenGeneration.ts'
 import { pipelineMetrics } from './metrics.ts'
+import type { PipelineHealth } from './pipeline.ts'
 import { indexerMetrics, observe, stateOf } from './status/observe.ts'
 import { statusPages } from './status/statusPage.ts'
 import { deadLettersProblem, ensureTopics, sourceTopics } from './topics.ts'
@@ -68,33 +69,46 @@ export async function startIndexer(service: Service): Promise<Started> {
       cluster: isolatedNodesAnswerNothing(elasticsearch),
       kafka: kafkaAnswers(source),
       redis: redisAnswers(redis),
-      'account keys': accountKeysAreComplete(store, () => accountKeys.blockedReason),
-      ...checksOf(pipelineProblems(runner, retries)),
-      ...checksOf(deadLetterProblems(deadLetters, letterRetries, () => deadLettersProblem(source, config))),
+      'account keys': accountKeysAreComplete(store, () => accountKeys.replayError),
+      ...pipelineChecks(runner, retries),
+      ...deadLetterChecks(deadLetters, letterRetries, () => deadLettersProblem(source, config)),
     },
     pages: (health) => statusPages({ own, observed, health, clock: Date.now }),
   }
 }
 
-const pipelineProblems = (runner: GenerationRunner, retries: Retries): Problems => ({
-  preparation: async () => retries.blockedReason() ?? (runner.current === undefined ? 'starting' : undefined),
-  generation: async () => runner.current?.written.notServingReason(),
-  writer: async () => runner.current?.pipeline.blockedReasons().writer,
-  publisher: async () => runner.current?.pipeline.blockedReasons().publisher,
-  consumer: async () => runner.current?.pipeline.blockedReasons().consumer,
-  decoding: async () => runner.current?.pipeline.blockedReasons().decoding,
-  deletions: async () => runner.missedReason(),
-  logs: async () => runner.replacedReason(),
-})
+function pipelineChecks(runner: GenerationRunner, retries: Retries): Checks {
+  const part = (name: keyof PipelineHealth): Check => {
+    return async () => runner.current?.pipeline.health()[name] ?? passed
+  }
+  return {
+    preparation: async () => {
+      const health = retries.health()
+      return health.ok && runner.current === undefined ? failed('starting') : health
+    },
+    generation: async () => runner.current?.written.health() ?? passed,
+    writer: part('writer'),
+    publisher: part('publisher'),
+    consumer: part('consumer'),
+    decoding: part('decoding'),
+    deletions: async () => runner.deletions(),
+    logs: async () => runner.logs(),
+  }
+}
 
-const deadLetterProblems = (
+const deadLetterChecks = (
   deadLetters: DeadLetterWriter,
   retries: Retries,
   findTopicProblem: () => Promise<string | undefined>,
-): Problems => ({
-  breaker: async () => deadLetters.blockedReason(),
-  // While Kafka does not answer, only the check `kafka` fails.
-  'dead letters': async () => retries.blockedReason() ?? (await findTopicProblem().catch(() => undefined)),
+): Checks => ({
+  breaker: async () => deadLetters.health(),
+  'dead letters': async () => {
+    const health = retries.health()
+    if (!health.ok) return health
+    // While Kafka does not answer, only the check `kafka` fails.
+    const problem = await findTopicProblem().catch(() => undefined)
+    return problem === undefined ? passed : failed(problem)
+  },
 })
 
 export const command = serviceCommand({

@@ -3,6 +3,7 @@ import type { Client } from '@elastic/elasticsearch'
 import type { Config } from '../src/core/config/config.ts'
 import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../src/core/model/ids.ts'
+import { type CheckOutcome, problemIn } from '../src/core/monitoring/health.ts'
 import type { RoundPublished } from '../src/core/redis/visiblePositions.ts'
 import type { AccountKeys, RecordResult } from './accountKeys.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
@@ -57,13 +58,8 @@ type PipelineOptions = Reading & {
   fail(error: unknown): void
 }
 
-/** Why each part of a pipeline makes no progress; undefined for a part that is not blocked. */
-export type BlockedReasons = {
-  readonly writer: string | undefined
-  readonly publisher: string | undefined
-  readonly consumer: string | undefined
-  readonly decoding: string | undefined
-}
+/** A part fails while it makes no progress. */
+export type PipelineHealth = Readonly<Record<'writer' | 'publisher' | 'consumer' | 'decoding', CheckOutcome>>
 
 /**
  * Moves records from the topics into one generation of indices: fetch, validate, write, refresh, publish, commit. Bounds the bytes in flight
@@ -99,7 +95,8 @@ export class Pipeline {
       signal: this.#writing.signal,
       onBlocked: (failure) => {
         if (failure === undefined) log.info('documents are written again')
-        else log.warn({ ...failure, reason: this.writer.blockedReason() }, 'documents cannot be written; trying again')
+        else
+          log.warn({ ...failure, reason: problemIn(this.writer.health()) }, 'documents cannot be written; trying again')
       },
       onFatal: fail,
     })
@@ -166,8 +163,7 @@ export class Pipeline {
   async shutDown(): Promise<void> {
     this.consumer.pause()
     const deadline = AbortSignal.timeout(drainDeadlineMs)
-    while (this.consumer.inFlightBytes > 0 && this.blockedReasons().writer === undefined && !deadline.aborted)
-      await sleep(drainPollMs)
+    while (this.consumer.inFlightBytes > 0 && this.writer.health().ok && !deadline.aborted) await sleep(drainPollMs)
     try {
       if (this.consumer.assigned().length > 0)
         await Promise.race([this.publisher.publish(), sleep(lastPublishDeadlineMs, undefined, { ref: false })])
@@ -213,12 +209,12 @@ export class Pipeline {
     return this.consumer.assigned().filter(({ topic }) => documents.includes(topic))
   }
 
-  blockedReasons(): BlockedReasons {
+  health(): PipelineHealth {
     return {
-      writer: this.writer.blockedReason(),
-      publisher: this.publisher.blockedReason,
-      consumer: this.consumer.blockedReason(),
-      decoding: this.consumer.undecodableReason(),
+      writer: this.writer.health(),
+      publisher: this.publisher.health,
+      consumer: this.consumer.health(),
+      decoding: this.consumer.decoding(),
     }
   }
 

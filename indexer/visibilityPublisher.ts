@@ -4,6 +4,7 @@ import type { GenerationTag } from '../src/core/elasticsearch/indices.ts'
 import type { OffsetRanges } from '../src/core/kafka/source.ts'
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { Offset, TeamList } from '../src/core/model/ids.ts'
+import { type CheckOutcome, failed, passed } from '../src/core/monitoring/health.ts'
 import { summaryOf } from '../src/core/monitoring/log.ts'
 import {
   maxListsPerRound,
@@ -77,8 +78,8 @@ export class VisibilityPublisher {
   #wake = (): void => undefined
   /** How far the clock of this process is ahead of the clock of Redis (ms). */
   clockOffsetMs: number | undefined
-  /** The error of the last round; undefined if it succeeded, and before the first round. */
-  blockedReason: string | undefined
+  /** Of the last round. */
+  health: CheckOutcome = passed
 
   constructor(options: PublisherOptions) {
     this.#options = options
@@ -117,10 +118,10 @@ export class VisibilityPublisher {
       }
       try {
         const result = await this.publish()
-        this.blockedReason = undefined
+        this.health = passed
         if (result === 'retired') return
       } catch (error) {
-        this.blockedReason = summaryOf(error)
+        this.health = failed(summaryOf(error))
         this.#restedAtMs = this.#options.elapsedMs() + restAfterFailureMs
         this.#options.log.warn({ err: error }, 'progress could not be published; trying again')
       }

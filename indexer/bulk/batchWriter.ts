@@ -1,3 +1,4 @@
+import { type CheckOutcome, failed, passed } from '../../src/core/monitoring/health.ts'
 import { copySource, type Documents, type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
 import type { BulkCalls } from './bulkApi.ts'
 import { type BulkFailure, classifyRequestError, type ItemOutcome, type RequestFailure } from './bulkFailure.ts'
@@ -47,11 +48,12 @@ export class BatchWriter {
     this.#queue = queue
   }
 
-  blockedReason(): string | undefined {
+  health(): CheckOutcome {
     const [first] = this.#blocked.values()
-    if (first === undefined) return undefined
+    if (first === undefined) return passed
     const others = this.#blocked.size === 1 ? '' : ` and ${this.#blocked.size - 1} others`
-    return `no progress for ${Math.floor(this.blockedMs() / 1_000)} s at ${first.name}${others}: ${first.reason}`
+    const seconds = Math.floor(this.blockedMs() / 1_000)
+    return failed(`no progress for ${seconds} s at ${first.name}${others}: ${first.reason}`)
   }
 
   blockedMs(): number {

@@ -1,3 +1,4 @@
+import type { CheckOutcome } from '../../src/core/monitoring/health.ts'
 import { BatchWriter, type BatchWriterOptions } from './batchWriter.ts'
 import { type BulkBounds, BulkQueue } from './bulkQueue.ts'
 import { BulkScheduler, type SchedulerOptions } from './bulkScheduler.ts'
@@ -22,12 +23,12 @@ export class BulkWriter {
     this.#scheduler.submit(write)
   }
 
-  /** Names the record that has waited longest after a failure, and its last error; undefined while no record waits. */
-  blockedReason(): string | undefined {
-    return this.#batchWriter.blockedReason()
+  /** Fails while a record waits after a failure: names the one that has waited longest, and its last error. */
+  health(): CheckOutcome {
+    return this.#batchWriter.health()
   }
 
-  /** 0 while no record waits after a failure. */
+  /** How long (ms) that record has waited; 0 while none waits. */
   blockedMs(): number {
     return this.#batchWriter.blockedMs()
   }

@@ -4,6 +4,7 @@ import { type RecordHeader, RecordHeaders } from '../../src/core/kafka/recordHea
 import type { KafkaSink } from '../../src/core/kafka/sink.ts'
 import { partitionName, type SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import type { Problem } from '../../src/core/model/schema.ts'
+import { type CheckOutcome, failed, passed } from '../../src/core/monitoring/health.ts'
 import type { AssignedPartition } from '../assignedPartition.ts'
 import type { Retries } from '../backoff.ts'
 import { sourceTopics } from '../topics.ts'
@@ -131,11 +132,11 @@ export class DeadLetterWriter {
     return this.#breakers.get(topic)?.isOpen ?? false
   }
 
-  /** Names the topics whose breaker is open; undefined if there is none. */
-  blockedReason(): string | undefined {
+  /** Fails while the breaker of a topic is open. */
+  health(): CheckOutcome {
     const open = [...this.#breakers].flatMap(([topic, { isOpen }]) => (isOpen ? [topic] : []))
     return open.length > 0
-      ? `nearly all records of ${open.join(', ')} are rejected; their dead letters are paused`
-      : undefined
+      ? failed(`nearly all records of ${open.join(', ')} are rejected; their dead letters are paused`)
+      : passed
   }
 }

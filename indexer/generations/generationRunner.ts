@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
+import { type CheckOutcome, failed, passed } from '../../src/core/monitoring/health.ts'
 import { keepReadLogs, readLogsOf } from '../../src/core/redis/readLogs.ts'
 import { redisTimeMs } from '../../src/core/redis/serving.ts'
 import { publishVisiblePositions } from '../../src/core/redis/visiblePositions.ts'
@@ -73,8 +74,8 @@ export class GenerationRunner {
     }
   }
 
-  /** Why a deletion may have been missed, so that no watermark is published; undefined if none can have been. */
-  missedReason(): string | undefined {
+  /** Fails if a deletion may have been missed: then no watermark is published. */
+  deletions(): CheckOutcome {
     const reasons = Object.entries(this.#rules.forgetful).map(
       ([topic, policy]) => `${topic} has cleanup.policy=${policy}`,
     )
@@ -84,19 +85,21 @@ export class GenerationRunner {
       reasons.push(
         `${missed.join(', ')} may have been read later than Kafka keeps deletions, so that a rebuild is needed`,
       )
-    return reasons.length > 0 ? `no watermark is promised: ${reasons.join('; ')}` : undefined
+    return reasons.length > 0 ? failed(`no watermark is promised: ${reasons.join('; ')}`) : passed
   }
 
-  /** Names the partitions whose logs were replaced since the generation was read from them; undefined if there is none. */
-  replacedReason(): string | undefined {
+  /** Fails if a log was replaced since the generation was read from it. */
+  logs(): CheckOutcome {
     const partitions = this.current?.pipeline.documentPartitions() ?? []
     const replaced = partitions.filter(({ log }) => log.isReplaced).map(partitionName)
-    if (replaced.length === 0) return undefined
-    return `another log than the one that generation ${this.current?.written.generation.number} was read from: ${replaced.join(', ')}; deleted and made anew, its end was lost, or TOPIC_FORMS or TOPIC_SUBMISSIONS has changed. No watermark and no change feed until \`npm run rebuild\` has run`
+    if (replaced.length === 0) return passed
+    return failed(
+      `another log than the one that generation ${this.current?.written.generation.number} was read from: ${replaced.join(', ')}; deleted and made anew, its end was lost, or TOPIC_FORMS or TOPIC_SUBMISSIONS has changed. No watermark and no change feed until \`npm run rebuild\` has run`,
+    )
   }
 
   #promisesNothing(): boolean {
-    return this.missedReason() !== undefined || this.replacedReason() !== undefined
+    return !this.deletions().ok || !this.logs().ok
   }
 
   async #openGeneration(): Promise<WrittenGeneration> {

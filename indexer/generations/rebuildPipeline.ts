@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Registry } from 'prom-client'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
+import { problemIn } from '../../src/core/monitoring/health.ts'
 import { keepReadLogs, readLogsOf } from '../../src/core/redis/readLogs.ts'
 import { isSwitchLocked, redisTimeMs } from '../../src/core/redis/serving.ts'
 import { publishVisiblePositions } from '../../src/core/redis/visiblePositions.ts'
@@ -94,8 +95,8 @@ export class RebuildPipeline {
       if (left === 0 && [...ends.keys()].every((name) => positions.has(name))) return visible
       if (extendLock !== undefined && waitedMs > switchDeadlineMs)
         throw new Error('the new generation does not reach the end of the topics in time')
-      const blocked = Object.values(this.#pipeline.blockedReasons())
-      const reasons = blocked.filter((reason) => reason !== undefined).join('; ')
+      const problems = Object.values(this.#pipeline.health()).flatMap((health) => problemIn(health) ?? [])
+      const reasons = problems.join('; ')
       if (reasons !== '' && reasons !== reported) {
         report.step(`waiting: ${reasons}`)
         reported = reasons

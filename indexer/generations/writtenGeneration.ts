@@ -1,6 +1,7 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { Config } from '../../src/core/config/config.ts'
 import type { GenerationTag } from '../../src/core/elasticsearch/indices.ts'
+import { type CheckOutcome, failed, passed } from '../../src/core/monitoring/health.ts'
 import type { RedisConnection } from '../../src/core/redis/redis.ts'
 import { readServing, setServing } from '../../src/core/redis/serving.ts'
 import type { RoundPublished } from '../../src/core/redis/visiblePositions.ts'
@@ -61,9 +62,9 @@ export class WrittenGeneration {
     return opened
   }
 
-  /** Why requests do not search this generation; undefined if they do. */
-  notServingReason(): string | undefined {
-    return this.#isBuilding ? `generation ${this.generation.number} is being built from Kafka` : undefined
+  /** Fails while requests do not search this generation. */
+  health(): CheckOutcome {
+    return this.#isBuilding ? failed(`generation ${this.generation.number} is being built from Kafka`) : passed
   }
 
   /** Whether to go on writing this generation: its indices and aliases exist, and no other one serves. If not, `left` aborts. */

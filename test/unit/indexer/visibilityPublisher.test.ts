@@ -5,6 +5,7 @@ import { type RoundResult, VisibilityPublisher, type VisibleRound } from '../../
 import type { GenerationTag } from '../../../src/core/elasticsearch/indices.ts'
 import type { PartitionCommit } from '../../../src/core/kafka/consumerGroup.ts'
 import { type Offset, type TeamId, teamList } from '../../../src/core/model/ids.ts'
+import { failed, passed } from '../../../src/core/monitoring/health.ts'
 import { maxListsPerRound } from '../../../src/core/redis/visiblePositions.ts'
 import { eventually } from '../../support/eventually.ts'
 
@@ -393,7 +394,7 @@ test.each([
   await whileRunning(bench, async (refreshes) => {
     for (let write = 0; write < 50; write++) publisher.noteWrite(list)
     await someTurns()
-    expect(publisher.blockedReason).toBe(fails ? 'refresh fails' : undefined)
+    expect(publisher.health).toEqual(fails ? failed('refresh fails') : passed)
     failing.clear()
     const before = fails ? 0 : 1
     for (let write = 0; write < 50; write++) {
