@@ -1,18 +1,18 @@
 import type { Undecodable } from '../src/core/kafka/recordBatches.ts'
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import { DeletionCoverage } from './deletionCoverage.ts'
+import { ReplacementDetector } from './logReplacement.ts'
 import { OffsetTracker } from './offsetTracker.ts'
-import { ReadLog } from './readLog.ts'
+import { PublishedPosition } from './publishedPosition.ts'
 import type { StartOffset } from './startOffsets.ts'
-import { VisibleProgress } from './visibleProgress.ts'
 
 /** The state of a partition from its assignment to the next rebalance, even one that assigns the partition to this indexer again. */
 export type AssignedPartition = TopicPartition & {
   readonly start: StartOffset
   readonly offsets: OffsetTracker
   readonly coverage: DeletionCoverage
-  readonly visible: VisibleProgress
-  readonly log: ReadLog
+  readonly visible: PublishedPosition
+  readonly log: ReplacementDetector
   /** The last commit of this owner; undefined before it. */
   committed: Committed | undefined
   nextOffset: bigint
@@ -39,8 +39,8 @@ export function assignPartition(
     start,
     offsets: new OffsetTracker(start.position),
     coverage: new DeletionCoverage(start.coveredAtMs, () => keptMs(partition.topic)),
-    visible: new VisibleProgress(start.position),
-    log: new ReadLog(start.log),
+    visible: new PublishedPosition(start.position),
+    log: new ReplacementDetector(start.log),
     committed: undefined,
     nextOffset: start.position,
     undecodable: undefined,

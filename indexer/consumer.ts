@@ -9,14 +9,14 @@ import { type CheckOutcome, failed, passed } from '../src/core/monitoring/health
 import { summaryOf } from '../src/core/monitoring/log.ts'
 import { type AssignedPartition, assignPartition, expectNext } from './assignedPartition.ts'
 import { backoffMs } from './backoff.ts'
-import { Room, recordBytes, trackedBytes } from './room.ts'
+import { InFlightBytes, recordBytes, trackedBytes } from './inFlightBytes.ts'
 import type { StartOffset } from './startOffsets.ts'
 
 const undecodableRetryMs = 5_000
 const roomPollMs = 10
 /**
- * How long (ms) the records of one turn wait for room (`room.ts`). The batches of all partitions wait with them. Then the topic is paused, so that the other
- * topics are read on.
+ * How long (ms) the records of one turn wait for room (`inFlightBytes.ts`). The batches of all partitions wait with them. Then the topic is paused, so that the
+ * other topics are read on.
  */
 const roomPatienceMs = 500
 /** The number of records in one turn of the event loop. More would delay heartbeats and responses. */
@@ -55,18 +55,18 @@ export class SourceConsumer {
   #member: GroupMember | undefined
   #rejoin = new AbortController()
   #crashes = 0
-  readonly #room: Room
+  readonly #inFlight: InFlightBytes
   /** The topics that are paused until there is room for their records again. */
   readonly #full = new Set<string>()
   #health: CheckOutcome = failed('has not joined its group yet')
 
   constructor(options: ConsumerOptions) {
     this.#options = options
-    this.#room = new Room(options.maxInFlightBytes, options.topics)
+    this.#inFlight = new InFlightBytes(options.maxInFlightBytes, options.topics)
   }
 
   get inFlightBytes(): number {
-    return this.#room.takenBytes
+    return this.#inFlight.total
   }
 
   assigned(): readonly AssignedPartition[] {
@@ -195,7 +195,7 @@ export class SourceConsumer {
 
   /** Waits until there is room for a record. False if the member has stopped, or the topic is paused now, after too long a wait. */
   async #untilRoom({ topic, isReading, wait }: FetchedBatch, patience: { leftMs: number }): Promise<boolean> {
-    while (isReading() && !this.#room.has(topic)) {
+    while (isReading() && !this.#inFlight.hasRoom(topic)) {
       if (patience.leftMs <= 0) {
         this.#full.add(topic)
         this.#member?.pause(this.assigned().filter((partition) => partition.topic === topic))
@@ -210,7 +210,7 @@ export class SourceConsumer {
 
   #resumeTopics(): void {
     for (const topic of this.#full) {
-      if (!this.#room.hasPlenty(topic) || this.#stop.signal.aborted) continue
+      if (!this.#inFlight.hasRoomToResume(topic) || this.#stop.signal.aborted) continue
       this.#full.delete(topic)
       this.#member?.resume(this.assigned().filter((partition) => partition.topic === topic))
     }
@@ -220,13 +220,13 @@ export class SourceConsumer {
     const bytes = recordBytes(record)
     state.log.noteTime(record.offset, record.appendedAtMs)
     const markProcessed = state.offsets.track(record.offset, record.appendedAtMs)
-    this.#room.take(record.topic, bytes)
+    this.#inFlight.add(record.topic, bytes)
     this.#options.onRecord(record, state, () => {
-      this.#room.take(record.topic, -bytes)
+      this.#inFlight.add(record.topic, -bytes)
       // After a rebalance, the next owner reads this record again.
       if (!state.left.aborted) {
         const behind = state.processedBehind + 1 - markProcessed()
-        this.#room.take(record.topic, (behind - state.processedBehind) * trackedBytes)
+        this.#inFlight.add(record.topic, (behind - state.processedBehind) * trackedBytes)
         state.processedBehind = behind
       }
       this.#resumeTopics()
@@ -239,7 +239,7 @@ export class SourceConsumer {
     this.#assigned = new Map()
     this.#full.clear()
     for (const { topic, processedBehind, leave } of left) {
-      this.#room.take(topic, -processedBehind * trackedBytes)
+      this.#inFlight.add(topic, -processedBehind * trackedBytes)
       leave()
     }
     return this.#assigned

@@ -11,19 +11,19 @@ import { bulkBounds, bulkSender } from './bulk/bulkApi.ts'
 import { expectOwnIndices } from './bulk/bulkFailure.ts'
 import { BulkWriter } from './bulk/bulkWriter.ts'
 import type { Outcome } from './bulk/job.ts'
+import { checkLogs } from './checkLogs.ts'
 import { type Reading, SourceConsumer } from './consumer.ts'
 import { convertRecord } from './convertRecord.ts'
 import { type DeadLetterWriter, sameRevision } from './deadLetters/deadLetters.ts'
 import type { Generation } from './generations/generation.ts'
-import { readIndexedLogs } from './indexedLogs.ts'
-import { checkLogs } from './logCheck.ts'
+import { logStateText } from './logReplacement.ts'
+import { readLogStatesOfDocuments } from './logStatesOfDocuments.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
-import { logStateText } from './readLog.ts'
+import { ProgressPublisher, type RoundResult, type VisibleRound } from './progressPublisher.ts'
 import { refreshEveryCopy } from './refreshEveryCopy.ts'
 import { fetchStartOffsets, formerLeaderMs, rebuildGroup, type StartOffset } from './startOffsets.ts'
 import { documentPartitionsIn, documentTopics } from './topics.ts'
 import { traceRecord } from './tracing.ts'
-import { type RoundResult, VisibilityPublisher, type VisibleRound } from './visibilityPublisher.ts'
 
 const refreshTimeoutMs = 30_000
 const drainDeadlineMs = 4_000
@@ -38,10 +38,10 @@ type Serving = {
   afterRound(published: RoundPublished): Promise<RoundResult>
 }
 
-/** The states of the logs that a generation was read from, as texts by `partitionName`, in Redis (`readLogs.ts`). */
+/** The states of the logs that a generation was read from, as texts by `partitionName`, in Redis (`logStates.ts`). */
 type LogStateStore = {
-  keep(logs: ReadonlyMap<string, string>): Promise<void>
-  kept(): Promise<ReadonlyMap<string, string>>
+  store(logs: ReadonlyMap<string, string>): Promise<void>
+  read(): Promise<ReadonlyMap<string, string>>
 }
 
 type PipelineOptions = Reading & {
@@ -51,7 +51,7 @@ type PipelineOptions = Reading & {
   /** Undefined for a rebuild: the live indexers handle rejected records and account keys. */
   readonly serving: Serving | undefined
   readonly metrics: PipelineMetrics
-  readonly readLogs: LogStateStore
+  readonly logStates: LogStateStore
   publishVisible(round: VisibleRound): Promise<RoundPublished>
   /** Epoch ms. */
   redisTimeMs(): Promise<number>
@@ -72,7 +72,7 @@ export class Pipeline {
   readonly rejectedBelow = new Map<string, bigint>()
   readonly writer: BulkWriter
   readonly consumer: SourceConsumer
-  readonly publisher: VisibilityPublisher
+  readonly publisher: ProgressPublisher
 
   constructor(options: PipelineOptions) {
     this.#options = options
@@ -115,24 +115,24 @@ export class Pipeline {
   }
 
   async #fetchStartOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>> {
-    const { config, source, elasticsearch, topics, groupId, generation, serving, readLogs } = this.#options
+    const { config, source, elasticsearch, topics, groupId, generation, serving, logStates } = this.#options
     const { signal } = this.#writing
     return await fetchStartOffsets(source, partitions, {
       topics,
       groupId,
       rebuildGroupId: serving && rebuildGroup(groupId),
       clock: Date.now,
-      keptLogs: await readLogs.kept(),
-      indexedLogs: (unknown) =>
-        readIndexedLogs(elasticsearch, generation, documentPartitionsIn(unknown, config), { signal }),
+      storedLogs: await logStates.read(),
+      logStatesOfDocuments: (unknown) =>
+        readLogStatesOfDocuments(elasticsearch, generation, documentPartitionsIn(unknown, config), { signal }),
       generationOf: (topic) => (documentTopics(config).includes(topic) ? generation : undefined),
       patience: { ms: formerLeaderMs, signal },
     })
   }
 
-  #createPublisher(): VisibilityPublisher {
+  #createPublisher(): ProgressPublisher {
     const { config, source, elasticsearch, topics, generation, serving, metrics, log } = this.#options
-    return new VisibilityPublisher({
+    return new ProgressPublisher({
       consumer: this.consumer,
       offsetRanges: () => source.offsetRanges(topics),
       refresh: async () => {
@@ -175,7 +175,7 @@ export class Pipeline {
 
   /** If a document partition is another log than the generation was read from, reads it again, from its first offset. Rejects when Kafka does not answer. */
   async checkLogs(): Promise<void> {
-    const { source, generation, readLogs, log } = this.#options
+    const { source, generation, logStates, log } = this.#options
     const checked = this.documentPartitions()
     const replaced = await checkLogs(source, checked, () => performance.now())
     if (replaced.length > 0) {
@@ -188,7 +188,7 @@ export class Pipeline {
       const state = partition.log.confirmedState()
       return state === undefined ? [] : [[partitionName(partition), logStateText(state)] as const]
     })
-    await readLogs.keep(new Map(states))
+    await logStates.store(new Map(states))
   }
 
   /** Reads partitions again, from their first offsets, unless this assignment began with the new log. */

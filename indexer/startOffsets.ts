@@ -6,7 +6,14 @@ import { type Offset, toOffset } from '../src/core/model/ids.ts'
 import { until } from './backoff.ts'
 import { notCovered } from './deletionCoverage.ts'
 import type { Generation } from './generations/generation.ts'
-import { type LogState, logStateText, readKeptLog, readLogState, replacedLog, unreadLog } from './readLog.ts'
+import {
+  type LogState,
+  logStateText,
+  readLogState,
+  readStoredLogState,
+  replacedLog,
+  unreadLog,
+} from './logReplacement.ts'
 
 /** The consumer group of rebuilds. */
 export const rebuildGroup = (consumerGroup: string): string => `${consumerGroup}-rebuild`
@@ -35,9 +42,9 @@ export type StartOffsetOptions = {
   /** Undefined for account keys. */
   generationOf(topic: string): TargetGeneration | undefined
   /** `partitionName` → the state (`logStateText`) in Redis of the log from which that generation was read. */
-  readonly keptLogs: ReadonlyMap<string, string>
-  /** The states of these logs by `partitionName`, from the generation's documents (`indexedLogs.ts`). */
-  indexedLogs(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, LogState>>
+  readonly storedLogs: ReadonlyMap<string, string>
+  /** The states of these logs by `partitionName`, from the generation's documents (`logStatesOfDocuments.ts`). */
+  logStatesOfDocuments(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, LogState>>
   readonly clock: () => number
   /** For how long ends below a commit are queried again; if undefined, the first answer counts. */
   readonly patience?: Patience
@@ -54,7 +61,7 @@ export async function fetchStartOffsets(
   partitions: readonly TopicPartition[],
   options: StartOffsetOptions,
 ): Promise<Map<string, StartOffset>> {
-  const { topics, groupId, rebuildGroupId, generationOf, keptLogs, indexedLogs, clock, patience } = options
+  const { topics, groupId, rebuildGroupId, generationOf, storedLogs, logStatesOfDocuments, clock, patience } = options
   // 1. The clock: every record at or beyond an end was appended after `nowMs`.
   const nowMs = clock()
   // 2. The commits: one that another indexer makes after step 3 could be beyond an end.
@@ -70,9 +77,9 @@ export async function fetchStartOffsets(
   const ranges = await fetchRanges(source, topics, areConsistent, patience)
   // 4. The states of logs without a state in commits and Redis, from the documents.
   const unknown = partitions.filter(
-    (partition) => !namesGeneration(commitsOf(partition)) && !keptLogs.has(partitionName(partition)),
+    (partition) => !namesGeneration(commitsOf(partition)) && !storedLogs.has(partitionName(partition)),
   )
-  const indexed = await indexedLogs(unknown)
+  const indexed = await logStatesOfDocuments(unknown)
   // 5. The start offsets.
   return new Map(
     partitions.flatMap((partition) => {
@@ -81,13 +88,13 @@ export async function fetchStartOffsets(
       if (range === undefined) return []
       const commits = commitsOf(partition)
       const otherCommits = own.has(name) ? [] : own.values()
-      const logWithoutCommit = indexed.get(name) ?? readKeptLog(keptLogs.get(name))
+      const logWithoutCommit = indexed.get(name) ?? readStoredLogState(storedLogs.get(name))
       const start = startOffset({
         ...commits,
         range,
         nowMs,
         coveredWithoutCommitMs: coveredWithoutCommit(range, commits.generation, otherCommits, nowMs),
-        logWithoutCommit: isRenamed(partition.topic, keptLogs, topics) ? replacedLog : logWithoutCommit,
+        logWithoutCommit: isRenamed(partition.topic, storedLogs, topics) ? replacedLog : logWithoutCommit,
       })
       return [[name, start] as const]
     }),
@@ -223,10 +230,10 @@ function coveredWithoutCommit(
 }
 
 /**
- * Whether a generation was read from a topic of another name, as before a change of `TOPIC_FORMS`: its positions are offsets of another log. `readLogs`: the
+ * Whether a generation was read from a topic of another name, as before a change of `TOPIC_FORMS`: its positions are offsets of another log. `states`: the
  * logs from which it was read, by `partitionName`; `topics`: those of the present configuration.
  */
-export function isRenamed(topic: string, readLogs: { keys(): Iterable<string> }, topics: readonly string[]): boolean {
-  const read = new Set([...readLogs.keys()].map((name) => name.slice(0, name.lastIndexOf('/'))))
+export function isRenamed(topic: string, states: { keys(): Iterable<string> }, topics: readonly string[]): boolean {
+  const read = new Set([...states.keys()].map((name) => name.slice(0, name.lastIndexOf('/'))))
   return !read.has(topic) && [...read].some((readTopic) => !topics.includes(readTopic))
 }

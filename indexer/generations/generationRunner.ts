@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { type CheckOutcome, failed, passed } from '../../src/core/monitoring/health.ts'
-import { keepReadLogs, readLogsOf } from '../../src/core/redis/readLogs.ts'
+import { readLogStates, storeLogStates } from '../../src/core/redis/logStates.ts'
 import { redisTimeMs } from '../../src/core/redis/serving.ts'
 import { publishVisiblePositions } from '../../src/core/redis/visiblePositions.ts'
 import type { AccountKeys } from '../accountKeys.ts'
@@ -11,9 +11,9 @@ import type { Retries } from '../backoff.ts'
 import type { DeadLetterWriter } from '../deadLetters/deadLetters.ts'
 import type { PipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
+import { roundForRedis, withoutTimes } from '../roundForRedis.ts'
 import { fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, readTopicRules, sourceTopics, type TopicRules } from '../topics.ts'
-import { visibleRound, withoutTimes } from '../visibleRound.ts'
 import { type Stores, WrittenGeneration } from './writtenGeneration.ts'
 
 const generationCheckMs = 1_000
@@ -131,11 +131,11 @@ export class GenerationRunner {
       publishVisible: (round) => {
         // Without append times, a replaced log cannot be detected, so that no watermark may be promised.
         const timed = hasAppendTimes ? round : withoutTimes(round)
-        return publishVisiblePositions(redis, visibleRound(config, written.generation, timed, this.#promisesNothing()))
+        return publishVisiblePositions(redis, roundForRedis(config, written.generation, timed, this.#promisesNothing()))
       },
-      readLogs: {
-        keep: (logs) => keepReadLogs(redis, written.generation.tag, logs),
-        kept: () => readLogsOf(redis, written.generation.tag),
+      logStates: {
+        store: (logs) => storeLogStates(redis, written.generation.tag, logs),
+        read: () => readLogStates(redis, written.generation.tag),
       },
       serving: {
         deadLetters,

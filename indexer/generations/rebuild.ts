@@ -8,14 +8,14 @@ import { until } from '../backoff.ts'
 import { type CommandTools, runEngineCommand } from '../engineCommand.ts'
 import { readTopicRules, type TopicRules } from '../topics.ts'
 import { decideLeftOver, numberAbove } from './chooseGeneration.ts'
+import { findReplacedTypes, MixedLogs } from './findReplacedTypes.ts'
 import { finishSwitch } from './finishSwitch.ts'
+import { ForgottenEntities } from './forgottenEntities.ts'
+import { FormerDeadLetters } from './formerDeadLetters.ts'
 import type { FoundGeneration, Generation } from './generation.ts'
 import { unlessRemoved } from './generations.ts'
-import { MissedStates } from './missedStates.ts'
 import { expectAlone, generationsOf, RebuildPipeline } from './rebuildPipeline.ts'
-import { Reconciliation } from './reconcile.ts'
-import { findReplacedTypes, MixedLogs } from './replacedLogs.ts'
-import { ForgottenEntities } from './rereadTopics.ts'
+import { Reconciliation } from './reconciliation.ts'
 import { switchOver } from './switchOver.ts'
 
 /** A pass of at most so many documents is short enough to be repeated while the lock of the switch stops the watermark. */
@@ -67,10 +67,10 @@ export async function rebuild(options: CommandTools): Promise<void> {
     // 6. Copies the documents that it lacks from the serving generation.
     const reconciliation = new Reconciliation(untilFailed, serving, target, replaced)
     await reconcileAll(untilFailed, reconciliation, forgotten)
-    const missed = new MissedStates(untilFailed, serving, target, replaced)
-    await missed.compare(pipeline.visible())
+    const formerLetters = new FormerDeadLetters(untilFailed, serving, target, replaced)
+    await formerLetters.compare(pipeline.visible())
     // 7. Switches readers to it.
-    await switchOver({ tools: untilFailed, holder, pipeline, reconciliation, forgotten, missed })
+    await switchOver({ tools: untilFailed, holder, pipeline, reconciliation, forgotten, formerLetters })
   } catch (error) {
     failed.signal.throwIfAborted()
     await pipeline.stop()

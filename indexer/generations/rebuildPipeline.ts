@@ -2,21 +2,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Registry } from 'prom-client'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { problemIn } from '../../src/core/monitoring/health.ts'
-import { keepReadLogs, readLogsOf } from '../../src/core/redis/readLogs.ts'
+import { readLogStates, storeLogStates } from '../../src/core/redis/logStates.ts'
 import { isSwitchLocked, redisTimeMs } from '../../src/core/redis/serving.ts'
 import { publishVisiblePositions } from '../../src/core/redis/visiblePositions.ts'
 import { until } from '../backoff.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { pipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
+import type { VisiblePartition } from '../progressPublisher.ts'
+import { roundForRedis } from '../roundForRedis.ts'
 import { rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, type TopicRules } from '../topics.ts'
-import type { VisiblePartition } from '../visibilityPublisher.ts'
-import { visibleRound } from '../visibleRound.ts'
-import { untilCommittedPast } from './committedPast.ts'
+import { doubtPollMs, MixedLogs } from './findReplacedTypes.ts'
 import type { Generation } from './generation.ts'
 import { Generations } from './generations.ts'
-import { doubtPollMs, MixedLogs } from './replacedLogs.ts'
+import { untilCommittedPast } from './untilCommittedPast.ts'
 
 /** Longer than the pipeline takes to publish the records in flight (ms). */
 const stopDeadlineMs = 8_500
@@ -62,11 +62,11 @@ export class RebuildPipeline {
       publishVisible: (round) =>
         publishVisiblePositions(
           redis,
-          visibleRound(config, generation, { ...round, lists: [], changesEveryList: true }, false),
+          roundForRedis(config, generation, { ...round, lists: [], changesEveryList: true }, false),
         ),
-      readLogs: {
-        keep: (logs) => keepReadLogs(redis, generation.tag, logs),
-        kept: () => readLogsOf(redis, generation.tag),
+      logStates: {
+        store: (logs) => storeLogStates(redis, generation.tag, logs),
+        read: () => readLogStates(redis, generation.tag),
       },
       metrics: pipelineMetrics(new Registry(), topics),
     })

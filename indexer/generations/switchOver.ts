@@ -7,12 +7,12 @@ import type { CommandTools } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 import { entityTypeIn } from '../topics.ts'
 import { finishSwitch } from './finishSwitch.ts'
+import type { ForgottenEntities } from './forgottenEntities.ts'
+import type { FormerDeadLetters } from './formerDeadLetters.ts'
 import type { Generation } from './generation.ts'
 import type { Generations } from './generations.ts'
-import type { MissedStates } from './missedStates.ts'
 import { generationsOf, type RebuildPipeline } from './rebuildPipeline.ts'
-import type { Reconciliation } from './reconcile.ts'
-import type { ForgottenEntities } from './rereadTopics.ts'
+import type { Reconciliation } from './reconciliation.ts'
 
 /** The lock expires this long (ms) after its last extension. Until then, also after a kill, positions and watermark stand still. */
 const maxLockMs = 10_000
@@ -33,7 +33,7 @@ type SwitchParts = {
   readonly pipeline: RebuildPipeline
   readonly reconciliation: Reconciliation
   readonly forgotten: ForgottenEntities
-  readonly missed: MissedStates
+  readonly formerLetters: FormerDeadLetters
 }
 
 /**
@@ -42,7 +42,7 @@ type SwitchParts = {
  * below, so that the new one misses no record.
  */
 export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void> {
-  const { holder, pipeline, reconciliation, forgotten, missed } = parts
+  const { holder, pipeline, reconciliation, forgotten, formerLetters } = parts
   const { elasticsearch, redis, report, clock, signal } = tools
   const { from: serving, to: target } = reconciliation
   const generations = generationsOf(tools, switchTimeoutMs)
@@ -63,8 +63,8 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
     await passWhole(tools, reconciliation, extendLock)
     await refreshEveryCopy(elasticsearch, Object.values(target.indices), { signal, requestTimeout: switchTimeoutMs })
     await extendLock()
-    await missed.compare(reached, extendLock)
-    const missedCount = await missed.count(extendLock)
+    await formerLetters.compare(reached, extendLock)
+    const missedCount = await formerLetters.count(extendLock)
     // 5. Stores the keys that decide whether the cursors of followers stay valid.
     await pipeline.expectOwn()
     if ((await generations.serving())?.tag !== serving.tag)
@@ -135,7 +135,7 @@ async function passWhole(
  * Stores, for each type, the key that seals cursors. With the key of the old generation, followers of change feeds go on. With a new key, their cursors are
  * refused, and they start anew. That is necessary if
  * - they may lack a deletion: Kafka has removed one before it was read (`hasMissed`), or the old generation may have missed one;
- * - the new generation has states at positions that they have passed (`MissedStates`; also in `hasMissed`);
+ * - the new generation has states at positions that they have passed (`FormerDeadLetters`; also in `hasMissed`);
  * - a log was replaced: the cursors have positions of the former log.
  */
 async function describeFeed(

@@ -5,7 +5,7 @@ import { type CheckOutcome, failed, passed } from '../../src/core/monitoring/hea
 import type { RedisConnection } from '../../src/core/redis/redis.ts'
 import { readServing, setServing } from '../../src/core/redis/serving.ts'
 import type { RoundPublished } from '../../src/core/redis/visiblePositions.ts'
-import type { RoundResult } from '../visibilityPublisher.ts'
+import type { RoundResult } from '../progressPublisher.ts'
 import { chooseGeneration } from './chooseGeneration.ts'
 import { finishSwitch } from './finishSwitch.ts'
 import { type Generation, readTag } from './generation.ts'

@@ -50,8 +50,8 @@ export class CommittedTopics {
       groupId: config.CONSUMER_GROUP,
       rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP),
       generationOf: () => generation,
-      keptLogs: new Map(),
-      indexedLogs: async () => new Map(),
+      storedLogs: new Map(),
+      logStatesOfDocuments: async () => new Map(),
       clock: Date.now,
     })
     // After the commits, so that no commit is above the end.

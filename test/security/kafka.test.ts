@@ -73,7 +73,12 @@ type Hands = {
 const fetchStarts = (source: KafkaSource, { CONSUMER_GROUP: groupId }: Config, topics: readonly string[]) =>
   fetchStartOffsets(source, [], {
     ...{ groupId, rebuildGroupId: rebuildGroup(groupId), topics },
-    ...{ generationOf: () => undefined, keptLogs: new Map(), indexedLogs: async () => new Map(), clock: Date.now },
+    ...{
+      generationOf: () => undefined,
+      storedLogs: new Map(),
+      logStatesOfDocuments: async () => new Map(),
+      clock: Date.now,
+    },
   })
 
 /** What the processes of each user ask of Kafka. */

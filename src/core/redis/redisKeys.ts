@@ -15,7 +15,7 @@ import type { Digest, EntityType, TeamId, TeamList } from '../model/ids.ts'
  * | `lastUse` | hash, key id → epoch ms, 90 d | last use of each key of a team; the true one may be up to a minute later | `shareLookups` (keyLookups.ts) |
  * | `serving` | string | the tag of the generation whose indices, positions and list versions requests use | `switchServing` (switchServing.ts), `setServing` (serving.ts) |
  * | `visiblePositions` | hash, 7 d, for each entity type and generation | fields below | `publishVisiblePositions` (visiblePositions.ts), `switchServing` (switchServing.ts) |
- * | `readLogs` | hash, 1 y, for each generation | topic/partition → state of the log that the generation was read from | `keepReadLogs` (readLogs.ts) |
+ * | `readLogs` | hash, 1 y, for each generation | topic/partition → state of the log that the generation was read from | `storeLogStates` (logStates.ts) |
  * | `switchLock` | string, 10 s | the rebuild that is about to switch; meanwhile the serving generation publishes list versions only, no positions | `acquireSwitchLock` (serving.ts) |
  * | `changeToken` | string | random text in the version of a list, replaced once a change of the list is searchable | `publishVisiblePositions`; the first token `freshnessLua` (listVersions.ts) |
  * | `session` | string, JSON, 15 min | the user of a session of the settings area, under the SHA-256 of the session id | `Sessions` (src/settings/sessions.ts) |

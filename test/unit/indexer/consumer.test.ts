@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pino } from 'pino'
 import { SourceConsumer } from '../../../indexer/consumer.ts'
-import { unreadLog } from '../../../indexer/readLog.ts'
+import { unreadLog } from '../../../indexer/logReplacement.ts'
 import { aborted } from '../../../src/core/config/preflight.ts'
 import type { GroupMember, GroupOptions } from '../../../src/core/kafka/consumerGroup.ts'
 import { Undecodable } from '../../../src/core/kafka/recordBatches.ts'

@@ -5,8 +5,8 @@ import { type DocumentId, type EntityType, entityTypes } from '../../src/core/mo
 import { type LogPosition, logPosition, offsetOf, partitionOf } from '../../src/core/model/logPosition.ts'
 import { readPublishedPositions } from '../../src/core/redis/readVisiblePositions.ts'
 import type { CommandTools } from '../engineCommand.ts'
+import type { VisiblePartition } from '../progressPublisher.ts'
 import { entityTypeIn } from '../topics.ts'
-import type { VisiblePartition } from '../visibilityPublisher.ts'
 import type { Generation } from './generation.ts'
 
 const documentsPerRequest = 2_000
@@ -23,7 +23,7 @@ type Positions = ReadonlyMap<number, number>
  * 3. `a@5` has the position of offset 10 in the new generation. The follower has passed it, and would never get `a@5`. So its cursor is to be refused: it
  *    starts anew.
  */
-export class MissedStates {
+export class FormerDeadLetters {
   readonly #tools: CommandTools
   readonly #from: Generation
   readonly #to: Generation

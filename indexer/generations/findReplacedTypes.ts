@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { type EntityType, entityTypes } from '../../src/core/model/ids.ts'
-import { readLogsOf } from '../../src/core/redis/readLogs.ts'
+import { readLogStates } from '../../src/core/redis/logStates.ts'
+import { queryLogs } from '../checkLogs.ts'
 import type { CommandTools } from '../engineCommand.ts'
-import { readIndexedLogs } from '../indexedLogs.ts'
-import { queryLogs } from '../logCheck.ts'
-import { ReadLog, readKeptLog } from '../readLog.ts'
+import { ReplacementDetector, readStoredLogState } from '../logReplacement.ts'
+import { readLogStatesOfDocuments } from '../logStatesOfDocuments.ts'
 import { fetchCommittedOffsets, isRenamed, rebuildGroup } from '../startOffsets.ts'
 import { documentPartitionsIn, documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
 import type { Generation } from './generation.ts'
@@ -27,22 +27,22 @@ export async function findReplacedTypes(
   { hasAppendTimes }: Pick<TopicRules, 'hasAppendTimes'>,
 ): Promise<ReadonlySet<EntityType>> {
   const topics = documentTopics(config)
-  const readLogs = await readLogsOf(redis, serving.tag)
-  const renamed = topics.filter((topic) => isRenamed(topic, readLogs, topics))
+  const stored = await readLogStates(redis, serving.tag)
+  const renamed = topics.filter((topic) => isRenamed(topic, stored, topics))
   // Of several states of a log, the last one counts: Redis, which outlives the commits of a deleted topic; the commits of the rebuild that filled the
   // generation; those of live indexers, which have read further.
-  const kept = [...readLogs].map(([name, text]) => [name, readKeptLog(text)] as const)
+  const fromRedis = [...stored].map(([name, text]) => [name, readStoredLogState(text)] as const)
   const committed = [
     ...(await fetchCommittedOffsets(source, rebuildGroup(config.CONSUMER_GROUP), topics)),
     ...(await fetchCommittedOffsets(source, config.CONSUMER_GROUP, topics)),
   ].flatMap(([name, { generation, log }]) => (generation === serving.tag ? [[name, log] as const] : []))
-  const known = new Map([...kept, ...committed])
+  const known = new Map([...fromRedis, ...committed])
   const partitions = [...(await source.offsetRanges(topics)).values()]
   const unknown = documentPartitionsIn(partitions, config).filter((partition) => !known.has(partitionName(partition)))
-  const indexed = await readIndexedLogs(elasticsearch, serving, unknown, { signal })
+  const indexed = await readLogStatesOfDocuments(elasticsearch, serving, unknown, { signal })
   const read = [...indexed, ...known].map(([name, state]) => {
     const at = name.lastIndexOf('/')
-    return { topic: name.slice(0, at), partition: Number(name.slice(at + 1)), log: new ReadLog(state) }
+    return { topic: name.slice(0, at), partition: Number(name.slice(at + 1)), log: new ReplacementDetector(state) }
   })
   // Without append times, a replaced log cannot be detected.
   const logs = hasAppendTimes ? read.filter(({ topic }) => topics.includes(topic)) : []

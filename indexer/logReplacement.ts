@@ -25,7 +25,7 @@ export function readLogState(text: string | undefined, position: bigint): LogSta
 }
 
 /** Parses the text in Redis. Without text, nothing was read. */
-export const readKeptLog = (text: string | undefined): LogState =>
+export const readStoredLogState = (text: string | undefined): LogState =>
   text === undefined ? unreadLog : readLogState(text, 0n)
 
 /** Kafka's answer about a prefix. `high`: the end of the partition; `firstLater`: the first offset whose record was appended after `latestMs`. */
@@ -51,7 +51,7 @@ export const replacedAfterMs = 30_000
  * 2. The topic is created again and gets 900 records, from 10:05 to 10:20. The indexer reads offsets 500 to 899, without an error.
  * 3. With `below` 900 and `latestMs` 10:20, the new log would pass. With the confirmed prefix, it fails: its records below 500 were appended after 10:00.
  */
-export class ReadLog {
+export class ReplacementDetector {
   isReplaced: boolean
   #prefixes: readonly LogPrefix[]
   /** `below`: the end of the prefixes when reading started; `latestMs`: the latest append time in them and of the records read from `below` on. */

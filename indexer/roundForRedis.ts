@@ -1,11 +1,11 @@
 import type { Config } from '../src/core/config/config.ts'
 import type { PublishedRound } from '../src/core/redis/visiblePositions.ts'
 import type { Generation } from './generations/generation.ts'
+import type { VisibleRound } from './progressPublisher.ts'
 import { documentTopics, entityTypeIn } from './topics.ts'
-import type { VisibleRound } from './visibilityPublisher.ts'
 
 /** The round of a generation as Redis stores it: by entity type instead of topic, without `account-keys`. */
-export function visibleRound(
+export function roundForRedis(
   config: Config,
   { tag, indices, cursorKeys }: Pick<Generation, 'tag' | 'indices' | 'cursorKeys'>,
   { lists, changesEveryList, partitions, known }: VisibleRound,

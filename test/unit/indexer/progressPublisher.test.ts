@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { assignPartition } from '../../../indexer/assignedPartition.ts'
-import { replacedAfterMs, unreadLog } from '../../../indexer/readLog.ts'
-import { type RoundResult, VisibilityPublisher, type VisibleRound } from '../../../indexer/visibilityPublisher.ts'
+import { replacedAfterMs, unreadLog } from '../../../indexer/logReplacement.ts'
+import { ProgressPublisher, type RoundResult, type VisibleRound } from '../../../indexer/progressPublisher.ts'
 import type { GenerationTag } from '../../../src/core/elasticsearch/indices.ts'
 import type { PartitionCommit } from '../../../src/core/kafka/consumerGroup.ts'
 import { type Offset, type TeamId, teamList } from '../../../src/core/model/ids.ts'
@@ -42,7 +42,7 @@ function setting(options: { start?: number; high: number }) {
     during.delete(name)
     await new Promise((resolve) => setImmediate(resolve))
   }
-  const publisher = new VisibilityPublisher({
+  const publisher = new ProgressPublisher({
     consumer: {
       assigned: () => [current.assigned],
       commit: (all) => {

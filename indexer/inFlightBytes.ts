@@ -13,7 +13,7 @@ const reservedShare = 1 / 8
  * Bounds the bytes of records in flight: an eighth is reserved for each topic, and all topics share the rest. Example: a shard accepts no writes, and
  * submissions fill their reserved bytes and all shared ones. A revocation in `account-keys` is still read and applied, in the bytes of its topic.
  */
-export class Room {
+export class InFlightBytes {
   readonly #reservedBytes: number
   readonly #sharedBytes: number
   readonly #taken: Map<string, number>
@@ -24,22 +24,22 @@ export class Room {
     this.#taken = new Map(topics.map((topic) => [topic, 0]))
   }
 
-  get takenBytes(): number {
+  get total(): number {
     return this.#sum((bytes) => bytes)
   }
 
   /** `bytes` is negative when a record is processed. */
-  take(topic: string, bytes: number): void {
+  add(topic: string, bytes: number): void {
     this.#taken.set(topic, (this.#taken.get(topic) ?? 0) + bytes)
   }
 
   /** Whether another record of the topic, of any size, may be read. */
-  has(topic: string): boolean {
+  hasRoom(topic: string): boolean {
     return this.#hasLeft(topic, 0)
   }
 
   /** Whether half of the topic's reserved bytes would fit. With less room, a resumed topic would be paused again at once. */
-  hasPlenty(topic: string): boolean {
+  hasRoomToResume(topic: string): boolean {
     return this.#hasLeft(topic, this.#reservedBytes / 2)
   }
 

@@ -5,7 +5,7 @@ import { carriedOver, tombstones } from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
 import type { Generation } from './generation.ts'
-import type { Reconciliation, Version } from './reconcile.ts'
+import type { Reconciliation, Version } from './reconciliation.ts'
 
 /** If more entities lack a record, their topic has lost its records: their deletions were not missed. */
 const maxAbsent = 1_000_000

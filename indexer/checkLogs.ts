@@ -1,7 +1,7 @@
 import type { KafkaSource } from '../src/core/kafka/source.ts'
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
-import type { LogAnswer, LogPrefix } from './readLog.ts'
+import type { LogAnswer, LogPrefix } from './logReplacement.ts'
 
 type LogSource = Pick<KafkaSource, 'offsetRanges' | 'offsetsAfter' | 'forgetLeaders'>
 

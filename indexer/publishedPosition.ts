@@ -4,7 +4,7 @@ import type { TeamList } from '../src/core/model/ids.ts'
 type Unpublished = { readonly first: bigint; readonly last: bigint }
 
 /** The published position of a partition; whether the next one may be published; which lists get new versions with it. */
-export class VisibleProgress {
+export class PublishedPosition {
   /** The position that this owner has published: every record below it is searchable. Undefined before that. */
   visibleTo: bigint | undefined
   /** Every record that was appended before this time (epoch ms) is below `visibleTo`. */

@@ -64,7 +64,7 @@ const idleIntervalMs = 1_000
  * position, list version or watermark ahead of the documents that a search returns. After a crash between two steps, the next owner reads some records again,
  * which only gives their lists new versions.
  */
-export class VisibilityPublisher {
+export class ProgressPublisher {
   readonly #options: PublisherOptions
   /** Lists with documents that were written since the last refresh. */
   #written = new Set<TeamList>()
@@ -209,7 +209,7 @@ export class VisibilityPublisher {
   /**
    * Refreshes the indices if anything was written. If a shard has no primary, the refresh fails, but has made the changes in other shards visible. So the
    * written lists get new versions at once: otherwise the API would serve cached answers until that shard is back. They get new versions once more with their
-   * positions (`VisibleProgress.changedBelow`).
+   * positions (`PublishedPosition.changedBelow`).
    */
   async #makeSearchable(known: OffsetRanges): Promise<void> {
     const { refresh, elapsedMs, publishVisible } = this.#options
@@ -230,7 +230,7 @@ export class VisibilityPublisher {
 
   /**
    * Publishes positions and list versions. A partition is withheld while its log may have been replaced, and while the index is in a state that the log never
-   * had (`VisibleProgress.isState`). For a withheld partition, and while a rebuild has the lock of the switch, only list versions are published. The next
+   * had (`PublishedPosition.isState`). For a withheld partition, and while a rebuild has the lock of the switch, only list versions are published. The next
    * publication of its position changes the version of every list.
    */
   async #publishVisible(progress: readonly PartitionProgress[], known: OffsetRanges): Promise<RoundPublished> {

@@ -8,7 +8,7 @@ const lifeMs = 365 * 86_400_000
  * Stores the state of the logs from which a generation was read: topic/partition → text. The metadata of commits would not do: when a topic is deleted,
  * Kafka deletes its commits, too, and a new topic of the same name would be mistaken for the log that was read.
  */
-export async function keepReadLogs(
+export async function storeLogStates(
   { client, keys }: RedisConnection,
   generation: GenerationTag,
   logs: ReadonlyMap<string, string>,
@@ -19,8 +19,8 @@ export async function keepReadLogs(
   await client.pexpire(key, lifeMs)
 }
 
-/** Reads what `keepReadLogs` has stored for a generation; empty if Redis has lost it. */
-export async function readLogsOf(
+/** Reads what `storeLogStates` has stored for a generation; empty if Redis has lost it. */
+export async function readLogStates(
   { client, keys }: RedisConnection,
   generation: GenerationTag,
 ): Promise<ReadonlyMap<string, string>> {
