@@ -36,8 +36,8 @@ export class PublishedPosition {
   }
 
   /**
-   * Notes that compaction removed records of a fetched batch, because later records with the same keys are below `end`. Example: of `a`, `b`, `a` at offsets 0,
-   * 1, 2, it removed offset 0. After offset 1 is read, the index has `b` without `a`: a state that the log never had.
+   * Notes that compaction removed records of a fetched batch: later records with the same keys are below `end`. Example: of `a`, `b`, `a` at offsets 0, 1, 2,
+   * compaction removed offset 0. After offset 1 is read, the index has `b` without `a`: a state that the log never had.
    */
   noteGap(end: bigint): void {
     if (end > this.#gapBelow) this.#gapBelow = end

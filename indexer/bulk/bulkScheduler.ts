@@ -21,7 +21,7 @@ export type BatchResult = {
 }
 
 /** Batches in flight at once in the lane `ordinary` (`bulkQueue.ts`). While Elasticsearch is overloaded, and in the lane `withoutPrimary`, only one is. */
-const maxRequests = 2
+const maxBatchesInFlight = 2
 /** With `maxRecordsPerSecond`, a batch has at most the records of this time (s). */
 const burstSeconds = 0.1
 
@@ -30,8 +30,7 @@ export class BulkScheduler {
   readonly #options: SchedulerOptions
   readonly #queue: BulkQueue
   readonly #writeBatch: (jobs: readonly Job[]) => Promise<BatchResult>
-  /** The number of batches in flight. Each sends its requests one after the other. */
-  readonly #requests: Record<Lane, number> = { withoutPrimary: 0, ordinary: 0 }
+  readonly #batchesInFlight: Record<Lane, number> = { withoutPrimary: 0, ordinary: 0 }
   readonly #perSecond: number
   #isScheduled = false
   #isResting = false
@@ -65,15 +64,15 @@ export class BulkScheduler {
 
   #sendBatches(): void {
     this.#sendFrom('withoutPrimary', 1)
-    this.#sendFrom('ordinary', this.#queue.isOverloaded ? 1 : maxRequests)
+    this.#sendFrom('ordinary', this.#queue.isOverloaded ? 1 : maxBatchesInFlight)
   }
 
-  #sendFrom(lane: Lane, mostRequests: number): void {
+  #sendFrom(lane: Lane, maxInFlight: number): void {
     const maxRecords = Math.max(1, Math.floor(this.#perSecond * burstSeconds))
-    while (!this.#isResting && this.#requests[lane] < mostRequests && !this.#options.signal.aborted) {
+    while (!this.#isResting && this.#batchesInFlight[lane] < maxInFlight && !this.#options.signal.aborted) {
       const jobs = this.#queue.nextBatch(lane, maxRecords)
       if (jobs.length === 0) return
-      this.#requests[lane]++
+      this.#batchesInFlight[lane]++
       this.run(this.#sendBatch(lane, jobs))
       if (this.#perSecond < Number.POSITIVE_INFINITY) this.run(this.#rest(jobs.length))
     }
@@ -86,7 +85,7 @@ export class BulkScheduler {
     // A batch without results counts as in flight until its backoff has ended, so that Elasticsearch gets fewer requests.
     if (!hasResults) await retries
     else this.run(retries)
-    this.#requests[lane]--
+    this.#batchesInFlight[lane]--
   }
 
   /** Puts jobs back after a backoff. Jobs that have failed equally often are sent together again. */

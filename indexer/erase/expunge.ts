@@ -101,8 +101,8 @@ async function isForgotten(shard: Shard): Promise<boolean> {
 }
 
 async function copiesOf({ elasticsearch, index, shard, signal }: Shard) {
-  const asked = { index, metric: 'search', level: 'shards' } as const
-  const { indices, _shards } = await elasticsearch.indices.stats(asked, { signal })
+  const query = { index, metric: 'search', level: 'shards' } as const
+  const { indices, _shards } = await elasticsearch.indices.stats(query, { signal })
   expectEveryCopy(_shards, index)
   const copies = indices?.[index]?.shards?.[shard] ?? []
   if (copies.length === 0) throw new Error(`Elasticsearch reports no copy of shard ${shard} of ${index}`)

@@ -21,12 +21,12 @@ export function numberAbove(generations: readonly Pick<KnownGeneration, 'number'
  * back to an older state.
  */
 export function findUnfinishedSwitch(
-  found: readonly FoundGeneration[],
+  generations: readonly FoundGeneration[],
   named: GenerationTag | undefined,
 ): Generation | undefined {
-  const switchedTo = found.find(({ complete }) => complete !== undefined && complete.tag === named)?.complete
+  const switchedTo = generations.find(({ complete }) => complete !== undefined && complete.tag === named)?.complete
   if (switchedTo === undefined || switchedTo.hasServed || !isOfRebuild(switchedTo.number)) return undefined
-  const aliased = found.findLast(({ complete }) => complete?.isServing)
+  const aliased = generations.findLast(({ complete }) => complete?.isServing)
   return aliased === undefined || aliased.number < switchedTo.number ? switchedTo : undefined
 }
 
@@ -38,18 +38,18 @@ export function findUnfinishedSwitch(
  * 4. else a new one, with a number above every known one: commits for a lost generation never count for it.
  */
 export function chooseGeneration(
-  found: readonly FoundGeneration[],
+  generations: readonly FoundGeneration[],
   newest: KnownGeneration | undefined,
 ): Pick<FoundGeneration, 'number' | 'complete'> {
   const newestNumber = newest?.number ?? 0
   return (
-    found.findLast(({ complete }) => complete?.isServing) ??
-    found.find(({ complete }) => newest !== undefined && complete?.tag === newest.tag) ??
-    found.findLast(
+    generations.findLast(({ complete }) => complete?.isServing) ??
+    generations.find(({ complete }) => newest !== undefined && complete?.tag === newest.tag) ??
+    generations.findLast(
       ({ number, hasCurrentMappings, complete }) =>
         number > newestNumber && hasCurrentMappings && (!isOfRebuild(number) || complete?.hasServed),
     ) ?? {
-      number: numberAbove([{ number: newestNumber }, ...found], false),
+      number: numberAbove([{ number: newestNumber }, ...generations], false),
       complete: undefined,
     }
   )

@@ -70,12 +70,12 @@ export function generationsIn(
   prefix: string,
   hasAnswers: boolean,
 ): FoundGeneration[] {
-  const found = Object.entries(states).flatMap(([name, state]): FoundIndex[] => {
+  const ownIndices = Object.entries(states).flatMap(([name, state]): FoundIndex[] => {
     const read = readPhysicalName(prefix, name)
     return read === undefined ? [] : [{ ...read, name: name as PhysicalIndex, state }]
   })
-  const read = found.filter((index) => hasAlias(index, aliasOf(prefix, index.kind)))
-  return [...Map.groupBy(found, ({ generation }) => generation)]
+  const read = ownIndices.filter((index) => hasAlias(index, aliasOf(prefix, index.kind)))
+  return [...Map.groupBy(ownIndices, ({ generation }) => generation)]
     .sort(([a], [b]) => a - b)
     .map(([number, indices]) => {
       const hasCurrentMappings = indices.every(
@@ -92,35 +92,35 @@ function completeOf(
   { indices, ...named }: FoundIndices,
   read: readonly FoundIndex[],
 ): Generation | undefined {
-  const found = documentKinds.flatMap((kind) => indices.findLast((index) => index.kind === kind) ?? [])
-  if (found.length < documentKinds.length) return undefined
-  const settings = found.map(({ state }) => state.settings?.index)
+  const latest = documentKinds.flatMap((kind) => indices.findLast((index) => index.kind === kind) ?? [])
+  if (latest.length < documentKinds.length) return undefined
+  const settings = latest.map(({ state }) => state.settings?.index)
   // Both UUIDs make the tag: a snapshot that is restored over a closed index, and may lack documents, changes only the history UUID.
   const uuids = settings.map((index) => `${index?.uuid ?? ''}${index?.['history']?.uuid ?? ''}`)
   const fingerprint = hash('sha256', uuids.join())
-  const byKind = Object.fromEntries(found.map(({ kind, name }) => [kind, name])) as Indices
+  const byKind = Object.fromEntries(latest.map(({ kind, name }) => [kind, name])) as Indices
   return {
     ...named,
     tag: `${named.number}-${fingerprint.slice(0, 16)}` as GenerationTag,
     indices: byKind,
     writeAliases: writeAliasesOf(byKind),
-    cursorKeys: { forms: cursorKeyOf(found, 'forms'), submissions: cursorKeyOf(found, 'submissions') },
-    hasCarriedOver: { forms: hasCarriedOver(found, 'forms'), submissions: hasCarriedOver(found, 'submissions') },
+    cursorKeys: { forms: cursorKeyOf(latest, 'forms'), submissions: cursorKeyOf(latest, 'submissions') },
+    hasCarriedOver: { forms: hasCarriedOver(latest, 'forms'), submissions: hasCarriedOver(latest, 'submissions') },
     shards: settings.reduce((sum, index) => sum + Number(index?.number_of_shards), 0),
     createdAtMs: Math.min(...settings.map((index) => Number(index?.creation_date ?? 0))),
-    isServing: read.length === found.length && found.every((index) => read.includes(index)),
-    hasWriteAliases: found.every((index) => hasAlias(index, writeAliasOf(index.name))),
-    hasServed: found.every((index) => hasAlias(index, servedAlias(prefix, named.number))),
-    foreignSettings: found.flatMap(({ name, state }) => foreignSettings(name, state)),
+    isServing: read.length === latest.length && latest.every((index) => read.includes(index)),
+    hasWriteAliases: latest.every((index) => hasAlias(index, writeAliasOf(index.name))),
+    hasServed: latest.every((index) => hasAlias(index, servedAlias(prefix, named.number))),
+    foreignSettings: latest.flatMap(({ name, state }) => foreignSettings(name, state)),
   }
 }
 
-const hasCarriedOver = (found: readonly FoundIndex[], type: EntityType): boolean =>
-  found.find(({ kind }) => kind === type)?.state.mappings?._meta?.['hasCarriedOver'] === true
+const hasCarriedOver = (indices: readonly FoundIndex[], type: EntityType): boolean =>
+  indices.find(({ kind }) => kind === type)?.state.mappings?._meta?.['hasCarriedOver'] === true
 
 /** The cursor key of a list index; empty for an index of an earlier release, whose mappings refuse documents of this one. */
-const cursorKeyOf = (found: readonly FoundIndex[], type: EntityType): CursorKey =>
-  (found.find(({ kind }) => kind === type)?.state.mappings?._meta?.['cursorKey'] ?? '') as CursorKey
+const cursorKeyOf = (indices: readonly FoundIndex[], type: EntityType): CursorKey =>
+  (indices.find(({ kind }) => kind === type)?.state.mappings?._meta?.['cursorKey'] ?? '') as CursorKey
 
 /** Each index of a generation gets this alias when the generation first serves (`hasServed`). */
 export const servedAlias = (prefix: string, number: number): string => `${prefix}-generation-${number}-whole`

@@ -163,10 +163,10 @@ export class Generations {
    * `isSwitch`, moved a read alias, rejects with `AliasesMoved`, without any change.
    */
   async serve({ number }: Pick<Generation, 'number'>, isSwitch = false): Promise<void> {
-    const found = await this.find()
-    if (!found.some((generation) => generation.number === number && generation.complete !== undefined))
+    const generations = await this.find()
+    if (!generations.some((generation) => generation.number === number && generation.complete !== undefined))
       throw new Error(`generation ${number} is not complete any more`)
-    const moved = found.flatMap((generation) =>
+    const actions = generations.flatMap((generation) =>
       generation.indices.flatMap(
         ({ kind, name: index, state: { aliases = {} } }): estypes.IndicesUpdateAliasesAction[] => {
           const read = aliasOf(this.#config.INDEX_PREFIX, kind)
@@ -186,7 +186,7 @@ export class Generations {
         },
       ),
     )
-    await this.#updateAliases(moved).catch((error: unknown) => {
+    await this.#updateAliases(actions).catch((error: unknown) => {
       throw isError(error, 'aliases_not_found_exception') ? new AliasesMoved() : error
     })
   }

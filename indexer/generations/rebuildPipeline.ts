@@ -113,13 +113,13 @@ export class RebuildPipeline {
    * deadline if there is `extendLock`. A killed rebuild that this one continues may have rejected records below the start offsets: so waits for these, too.
    */
   async untilRejectedAreCommitted(serving: Generation, extendLock?: () => Promise<void>): Promise<void> {
-    const wanted = new Map(
+    const targets = new Map(
       this.#pipeline
         .documentPartitions()
         .map((partition) => [partitionName(partition), partition.start.position as bigint]),
     )
     for (const [name, below] of this.#pipeline.rejectedBelow)
-      if (below > (wanted.get(name) ?? 0n)) wanted.set(name, below)
+      if (below > (targets.get(name) ?? 0n)) targets.set(name, below)
     // If another rebuild has switched while this one was frozen, indexers never commit for `serving` again: the wait would not end by itself.
     const afterPoll = async (waitedMs: number): Promise<void> => {
       if (waitedMs % checkMs === 0) await this.expectUndisturbed()
@@ -128,7 +128,7 @@ export class RebuildPipeline {
       extendLock === undefined
         ? { deadlineMs: Number.POSITIVE_INFINITY, afterPoll }
         : { deadlineMs: switchDeadlineMs, afterPoll: extendLock }
-    await untilCommittedPast(this.#tools, serving, wanted, limit)
+    await untilCommittedPast(this.#tools, serving, targets, limit)
   }
 
   /**

@@ -100,10 +100,10 @@ export class Reconciliation {
    */
   async beginWhole(): Promise<() => Promise<boolean>> {
     await this.pass()
-    const wanted = this.#begun
+    const targets = this.#begun
     return async () => {
       // After a failover, the new primary may have fewer sequence numbers: the writes above them are lost, and not waited for.
-      const isCompared = [...wanted].every(
+      const isCompared = [...targets].every(
         ([shard, last]) => (this.#compared.get(shard) ?? -1) >= Math.min(last, this.#begun.get(shard) ?? last),
       )
       if (!isCompared) await this.pass()

@@ -70,10 +70,10 @@ export class WrittenGeneration {
   /** Whether to go on writing this generation: its indices and aliases exist, and no other one serves. If not, `left` aborts. */
   async isCurrent(): Promise<boolean> {
     const isBuilding = this.#isBuilding
-    const found = (await this.#generations.find()).flatMap(({ complete }) => complete ?? [])
-    const own = found.find(({ tag }) => tag === this.generation.tag)
+    const generations = (await this.#generations.find()).flatMap(({ complete }) => complete ?? [])
+    const own = generations.find(({ tag }) => tag === this.generation.tag)
     // Also false if a generation that has served lacks only its read aliases: it is opened again, which restores them.
-    const isRead = own?.isServing === true || (isBuilding && !found.some(({ isServing }) => isServing))
+    const isRead = own?.isServing === true || (isBuilding && !generations.some(({ isServing }) => isServing))
     if (!isRead || !own?.hasWriteAliases) this.#left.abort()
     // Another indexer has made it serve.
     if (own?.isServing) this.#isBuilding = false
@@ -126,14 +126,14 @@ async function findOwn({ redis }: Stores, generations: Generations, committed: C
   // Read first (optimistic concurrency). Example: this process is frozen after this line, and a rebuild switches. `#adopt` then finds another name than
   // `adopted` in Redis, and does not make the former generation serve again.
   const adopted = await readServing(redis)
-  const found = await finishSwitch(generations, adopted)
+  const present = await finishSwitch(generations, adopted)
   const known = [adopted, ...committed.own].flatMap((tag) => readTag(tag) ?? [])
   const newest = known.toSorted((a, b) => b.number - a.number)[0]
-  const { number, complete } = chooseGeneration(found, newest)
+  const { number, complete } = chooseGeneration(present, newest)
   const generation = complete ?? (await generations.create(number))
   await generations.expectOwnSettings(generation)
   // The commits of a rebuild count only after its switch: before, its generation may lack records that live indexers have read.
   const tags = [adopted, ...committed.own, ...(generation.isServing ? committed.rebuilt : [])]
-  const isFirst = newest === undefined && !found.some(({ complete }) => complete?.hasServed)
+  const isFirst = newest === undefined && !present.some(({ complete }) => complete?.hasServed)
   return { generation, adopted, holdsPromised: isFirst || (generation.hasServed && tags.includes(generation.tag)) }
 }

@@ -195,12 +195,12 @@ export class DocumentComparison {
     return Number(this.#database.prepare(`SELECT count(*) AS count FROM ${what}`).get()?.['count'])
   }
 
-  *differences(): Generator<{ kind: DocumentKind; found: readonly Difference[] }> {
+  *differences(): Generator<{ kind: DocumentKind; mismatches: readonly Difference[] }> {
     for (const kind of documentKinds) {
       const statement = this.#database.prepare(judgement(isList(kind) ? 'list' : 'detail'))
       for (let after: string | undefined = ''; after !== undefined; ) {
         const rows = statement.all({ kind, type: entityTypeOf(kind), after }) as Row[]
-        yield { kind, found: rows.flatMap((row) => differenceOf(kind, row)) }
+        yield { kind, mismatches: rows.flatMap((row) => differenceOf(kind, row)) }
         after = rows.length < pageSize ? undefined : rows.at(-1)?.id
       }
     }

@@ -78,10 +78,10 @@ export async function verifyDocuments(context: VerifyContext, differences: Diffe
 
     report.step('digests are compared')
     let isEqual = true
-    for (const { kind, found } of comparison.differences()) {
-      isEqual &&= found.length === 0
+    for (const { kind, mismatches } of comparison.differences()) {
+      isEqual &&= mismatches.length === 0
       // Reads documents that differ once more: a write may have been in flight. A document in the shard of another team is not found, and stays as it was read.
-      const ids = found.map(({ id }) => id)
+      const ids = mismatches.map(({ id }) => id)
       for await (const part of readWhole(elasticsearch, indices[kind], ids, { signal }))
         for (const document of part) comparison.setDocument(comparedOf(kind, document))
       await pauseIfBusy()
@@ -89,8 +89,8 @@ export async function verifyDocuments(context: VerifyContext, differences: Diffe
     if (!isEqual) {
       await topics.readAppended('records appended meanwhile', comparison)
       await markDeadLetters(context, comparison)
-      for (const { found } of comparison.differences()) {
-        for (const difference of found) differences.add(difference)
+      for (const { mismatches } of comparison.differences()) {
+        for (const difference of mismatches) differences.add(difference)
         await pauseIfBusy()
       }
     }
