@@ -19,7 +19,7 @@ const checkIntervalMs = 1_000
 const completePollMs = 200
 const maxContested = 100
 
-/** `stale`: the same or a newer state was stored before. A `Problem`: the record is rejected. */
+/** `stale`: the same or a newer state was stored before. */
 export type RecordResult = 'indexed' | 'stale' | Problem
 
 type KeyChange = RecordKey & AccountKeyState

@@ -19,7 +19,7 @@ const roomPollMs = 10
  * other topics are read on.
  */
 const roomPatienceMs = 500
-/** The number of records in one turn of the event loop. More would delay heartbeats and responses. */
+/** More records in one turn of the event loop would delay heartbeats and responses. */
 const recordsPerTurn = 100
 
 export type Reading = {

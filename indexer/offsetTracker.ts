@@ -12,7 +12,7 @@ export type OffsetProgress = {
   readonly processedAtMs: number | undefined
 }
 
-/** Entries below the position are removed from memory once they are more than this, or no others are left. */
+/** More entries below the position are removed from memory, even if others are left. */
 const compactAfter = 1_000
 
 /**

@@ -256,7 +256,6 @@ export class Pipeline {
       serving?.deadLetters.recordAccepted(record)
       count(result)
     } else if (serving === undefined) {
-      // A rebuild: the live indexers write the dead letter.
       const below = this.rejectedBelow.get(partitionName(record)) ?? 0n
       if (record.offset >= below) this.rejectedBelow.set(partitionName(record), record.offset + 1n)
       count('stale')
@@ -278,6 +277,6 @@ export class Pipeline {
   }
 }
 
-/** Names a record in messages. Its key was validated, and contains only ids. */
+/** The key was validated, and contains only ids. */
 const nameOf = ({ topic, partition, offset, key }: SourceRecord): string =>
   `${topic}/${partition}/${offset}, key ${key?.toString()}`

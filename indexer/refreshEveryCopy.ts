@@ -33,7 +33,7 @@ export async function refreshEveryCopy(
   if (again.successful < active) throw new Error(`only ${again.successful} of ${active} active copies were refreshed`)
 }
 
-/** Resolves with the numbers of all copies and of those that were reached. Rejects if a copy failed or a primary is missing. */
+/** Resolves with the numbers of all copies and of refreshed ones. Rejects if a copy failed or a primary is missing. */
 async function refreshOnce(
   client: Client,
   index: string[],

@@ -14,7 +14,7 @@ const recordChannel = tracingChannel<unknown, WrittenRecord>('tidemark.record')
 
 export const bulkChannel = tracingChannel<unknown, { documents: Documents; bytes: number }>('tidemark.bulk')
 
-/** Publishes that a record is written. Returns a function that publishes its outcome; undefined without subscribers. */
+/** Returns a function that publishes the outcome of the record; undefined without subscribers. */
 export function traceRecord(
   record: SourceRecord,
   documents: Documents,

@@ -71,7 +71,7 @@ export function expectOwnIndices(outcomes: ItemOutcome[]): ItemOutcome[] {
   return outcomes
 }
 
-/** Classifies an error that a request to Elasticsearch threw; undefined for a bug of this program. */
+/** Undefined for a bug of this program. */
 export function classifyRequestError(error: unknown): RequestFailure | undefined {
   const reason = summaryOf(error)
   if (error instanceof MalformedBulkResponse) return { kind: 'retry', reason }

@@ -9,7 +9,7 @@ export type Outcome =
   | { readonly kind: 'indexed' | 'stale' | 'conflict' }
   | { readonly kind: 'rejected'; readonly reason: string }
 
-/** The documents of one record. The records of a partition are submitted in order of offsets. */
+/** The records of a partition are submitted in order of offsets. */
 export type RecordWrite = {
   /** The list document first. */
   readonly documents: Documents
@@ -88,8 +88,8 @@ export function reportRejection(job: Job, reason: string): Job | undefined {
  * If only the list document was stale, returns it, to be written again over the same revision. Example:
  * 1. Elasticsearch stores the list document of `a@5`, but fails at its detail document for a minute. The record, at offset 10, becomes a dead letter.
  * 2. Followers read past offset 10.
- * 3. The dead letter is appended again, at offset 30. Its detail document is stored, its list document is stale. That must get the position of offset 30:
- *    otherwise followers never get `a@5`.
+ * 3. The dead letter is appended again, at offset 30. Its detail document is stored, its list document is stale. The list document must get the position of
+ *    offset 30: otherwise followers never get `a@5`.
  */
 export const listToRepeat = ({ staleList, isStored }: Job): DocumentWrite | undefined =>
   isStored && staleList !== undefined && !staleList.replacesSameVersion

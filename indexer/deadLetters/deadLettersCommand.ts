@@ -62,7 +62,7 @@ async function withLetters(
     let count = 0
     await kafkaSource(kafka).readTopic({
       topic: config.TOPIC_DEAD_LETTERS,
-      // This signal never aborts. Reading ends at the present end of the topic, or with an error after ten minutes without a record.
+      // Never aborts. Reading ends at the present end of the topic, or with an error after ten minutes without a record.
       signal: new AbortController().signal,
       onRecord: async (record) => {
         const letter = readDeadLetter(record)

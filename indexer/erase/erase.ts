@@ -139,7 +139,7 @@ function madeMeanwhile(
 type IndexedState = {
   readonly index: PhysicalIndex
   readonly state: 'deleted' | 'live' | 'missing'
-  /** The sequence number of the document; 0 if it is missing. */
+  /** 0 if the document is missing. */
   readonly seqNo: number
   readonly deletedAt: Instant | undefined
 }

@@ -29,7 +29,7 @@ type Shard = Tools & { readonly index: PhysicalIndex; readonly shard: string; re
 const watchMs = 2_000
 /** Longer (ms) than copies take to drop history that no copy needs (30 s), and than merges and searches in flight take. */
 const waitMs = 120_000
-/** A merge copies the live documents of every segment with deleted documents, perhaps for hours. */
+/** A merge copies the live documents of every segment with deleted documents. */
 const mergeDeadlineMs = 4 * 3_600_000
 /** The part (%) of deleted documents above which a merge with `only_expunge_deletes` rewrites a segment. */
 const share = 'index.merge.policy.expunge_deletes_allowed'

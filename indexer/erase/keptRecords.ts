@@ -18,7 +18,7 @@ type Other = { readonly key: string | undefined; replacedAtMs: number }
 /** How a record is known to be of the submission; undefined if it is not. */
 type Known = 'by-key' | 'by-value' | undefined
 
-/** How long (ms) a topic stores a record at most; `never` if there is no bound. */
+/** How long (ms) a topic stores a record; `never` if there is no bound. */
 export type Keeping = {
   /** From the append of the deletion with the same key until compaction has removed the record. */
   readonly compactedMs: number

@@ -55,7 +55,7 @@ export function chooseGeneration(
   )
 }
 
-/** What a new rebuild does with a generation that it finds. `fill`: it continues the unfinished generation of an earlier rebuild. */
+/** `fill`: the rebuild continues the unfinished generation of an earlier one. */
 export function decideLeftOver(
   { number, complete, hasCurrentMappings }: Pick<FoundGeneration, 'number' | 'complete' | 'hasCurrentMappings'>,
   serving: KnownGeneration,

@@ -43,7 +43,7 @@ export class ForgottenEntities {
     if (absent === undefined || version === deletedRevision) return false
     // List documents are compared first, so that the list document has noted the entity.
     if (!isList(kind)) return absent.ids.has(id)
-    // A rebuild has carried it over from a replaced log: it is live, without a record in the present log.
+    // A rebuild has carried this entity over from a replaced log: it is live, though the present log has no record of it.
     if (this.#hasCarriedOver[absent.type] && logPosition === carriedOver) return false
     if (absent.ids.add(id).size > maxAbsent)
       throw new Error(`the topics have no record of more than ${maxAbsent} ${absent.type}`)
@@ -78,7 +78,7 @@ export class ForgottenEntities {
 
   /**
    * Writes tombstones of the noted entities without a record, unless the new generation has them by now. To be called once it has every record, also those that
-   * were appended during `copyRecorded`. Calls `extendLock` at least every few seconds. Resolves with the number of tombstones.
+   * were appended during `copyRecorded`. Resolves with the number of tombstones.
    */
   async drop(reconciliation: Reconciliation, deletedAtMs: number, extendLock: () => Promise<void>): Promise<number> {
     let droppedInAll = 0

@@ -21,7 +21,7 @@ const keyCheckMs = 1_000
 /** The settings of the topics are read at each check of this number: every minute. */
 const checksPerRules = 60
 
-/** How often (ms) `#watchLogs` searches for logs that are to be checked at once. */
+/** How often (ms) `#watchLogs` searches for unchecked logs. */
 const logPollMs = 1_000
 const logCheckMs = 15_000
 

@@ -127,7 +127,7 @@ export class Generations {
     throw new Error(`a template of the cluster adds to our indices what loses documents: ${foreign.join(', ')}`)
   }
 
-  /** Stores the cursor keys of a generation that does not serve yet, and whether entities were carried over into it. */
+  /** Only for a generation that does not serve yet. */
   async describe(
     { indices }: Pick<Generation, 'indices'>,
     { cursorKeys, hasCarriedOver }: Pick<Generation, 'cursorKeys' | 'hasCarriedOver'>,

@@ -22,7 +22,6 @@ import { untilCommittedPast } from './untilCommittedPast.ts'
 const stopDeadlineMs = 8_500
 /** Longer (ms) than a killed rebuild stays a member of its group. */
 const groupDeadlineMs = 20_000
-/** How often (ms) a wait calls `expectUndisturbed`. */
 const checkMs = 5_000
 /** The deadline (ms) of a wait while the lock of the switch stops the watermark. */
 const switchDeadlineMs = 20_000
@@ -39,7 +38,7 @@ export class RebuildPipeline {
   readonly #running: Promise<void>
   #stopped: Promise<unknown> | undefined
 
-  /** Starts to read. `fail` is called at a bug of the pipeline. */
+  /** Starts to read. `fail` reports a bug. */
   constructor(tools: CommandTools, generation: Generation, rules: TopicRules, fail: (error: unknown) => void) {
     const { config, source, elasticsearch, redis, log } = tools
     const topics = documentTopics(config)

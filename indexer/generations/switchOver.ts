@@ -21,7 +21,6 @@ const renewalMs = 2_500
 const maxRenewals = 12
 /** The deadline (ms) of each request to Elasticsearch; shorter than the lock. */
 const switchTimeoutMs = 5_000
-/** How long (ms) `passWhole` waits until the copies of each shard have every write of its primary. */
 const wholeDeadlineMs = 5_000
 const aliasesDeadlineMs = 60_000
 const pollMs = 1_000
@@ -57,7 +56,7 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
     const reached = await pipeline.readToTheEnd(extendLock)
     await pipeline.untilRejectedAreCommitted(serving, extendLock)
     const dropped = await forgotten.drop(reconciliation, clock(), extendLock)
-    // 3. Ends the writes of the pipeline: after the switch, one would become visible without a new list version.
+    // 3. Ends the writes of the pipeline: a write after the switch would become visible without a new list version.
     if (!(await pipeline.stop())) throw new Error('the new generation is not written in time: run the rebuild again')
     // 4. Copies every document that was written to the serving generation until now, and makes it searchable.
     await passWhole(tools, reconciliation, extendLock)

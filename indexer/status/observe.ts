@@ -109,7 +109,7 @@ export function observe(
   }
 }
 
-/** The time (epoch ms) before which every record of a partition is searchable; undefined if none is published. */
+/** Every record of the partition that was appended before this time (epoch ms) is searchable; undefined if none is published. */
 export type VisibleMs = (partition: TopicPartition) => number | undefined
 
 const visibleIn = (config: Config, times: VisibleTimes | undefined): VisibleMs => {
@@ -188,7 +188,7 @@ export const lagsOf = (
     return { ...partition, behindSeconds: partition.behindRecords === 0 ? 0 : known }
   })
 
-/** The lags by the last survey; empty if it is too old, since Kafka does not answer. */
+/** Empty if the last survey is too old, since Kafka does not answer. */
 export const currentLags = ({ group, visibleMs }: Observed, nowMs: number): readonly PartitionLag[] =>
   group !== undefined && nowMs - group.atMs <= staleMs ? lagsOf(group, visibleMs) : []
 

@@ -10,10 +10,7 @@ import { documentTopics, entityTypeIn } from '../topics.ts'
 import { type ComparedRecord, type DocumentComparison, deadLetterVersion, storedContentOf } from './compareDocuments.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
-/**
- * A partition when the comparison started. `low`: its first offset; `committed`: indexers have committed every record below this offset for the serving
- * generation; `high`: its end.
- */
+/** A partition when the comparison started. Indexers have committed every record below `committed` for the serving generation. */
 type Partition = TopicPartition & {
   readonly low: Offset
   readonly committed: Offset
@@ -99,7 +96,7 @@ export class CommittedTopics {
     await this.#readOn('records read', ({ committed }) => committed, comparison)
   }
 
-  /** Reads the records that follow, up to the present ends. `what` names this step in the progress. */
+  /** Reads to the present ends. `what` names this step in the progress. */
   async readAppended(what: string, comparison: DocumentComparison): Promise<void> {
     const { config, source } = this.#context
     const ranges = await source.offsetRanges(documentTopics(config))

@@ -10,7 +10,7 @@ import { type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
 import type { Difference, Mismatch } from './differenceReport.ts'
 
 type Content = {
-  /** Of the stored JSON without the time of change and the position (`contentOf`). */
+  /** See `contentOf`. */
   readonly digest: Buffer
   /** Epoch ms: `changedAt` of a list document, or `deletedAt` of a tombstone; null for a live detail document. */
   readonly changedAtMs: number | null

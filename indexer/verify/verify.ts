@@ -80,7 +80,7 @@ export async function verifyDocuments(context: VerifyContext, differences: Diffe
     let isEqual = true
     for (const { kind, mismatches } of comparison.differences()) {
       isEqual &&= mismatches.length === 0
-      // Reads documents that differ once more: a write may have been in flight. A document in the shard of another team is not found, and stays as it was read.
+      // Reads documents that differ once more: a write may have been in flight. A document in a wrong shard is not found, and stays as it was read.
       const ids = mismatches.map(({ id }) => id)
       for await (const part of readWhole(elasticsearch, indices[kind], ids, { signal }))
         for (const document of part) comparison.setDocument(comparedOf(kind, document))

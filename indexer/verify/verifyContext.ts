@@ -12,7 +12,7 @@ export type VerifyContext = CommandTools & {
 const workMs = 20
 const maxPauseMs = 1_000
 
-/** A `pauseIfBusy`: after 20 ms of work, pauses as long as the work has taken, for a second at most. */
+/** After 20 ms of work, pauses as long as the work has taken, for a second at most. */
 export function pausesAsLong(signal: AbortSignal): () => Promise<void> {
   let sinceMs = performance.now()
   return async () => {
