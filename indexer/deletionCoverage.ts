@@ -12,7 +12,7 @@ export class DeletionCoverage {
   /** Epoch ms, or `notCovered`. */
   coveredAtMs: number
   readonly #keptMs: () => number
-  /** The first end that was noted and that the position has not reached yet. */
+  /** The first noted end that the position has not reached yet. */
   #ahead: PartitionEnd | undefined
 
   /** `keptMs`: the least time (ms) from the append of a deletion until compaction may remove it. */

@@ -22,7 +22,7 @@ const deadLetterSettings = {
   // More than source topics accept (about 1 MiB by default): a dead letter has the whole record, and its reason.
   'max.message.bytes': 32 * 1024 * 1024,
 }
-/** The audit of account keys stays for a year, and a month in which that year can be audited. */
+/** For a year, and a month in which that year can be audited. */
 const auditSettings = { 'cleanup.policy': 'delete', 'retention.ms': 400 * dayMs }
 
 /** The topics whose records become documents. Only these count for the watermark. */

@@ -80,7 +80,7 @@ export async function readKept(
   return kept
 }
 
-/** Recognises the records of a submission in `submissions`, and records with its id that were sent to `forms`, or under another key, by mistake. */
+/** Recognises records of a submission, also those that were sent to `forms`, or under another key, by mistake. */
 export const recordsOf =
   (id: DocumentId, { TOPIC_SUBMISSIONS: submissions }: Pick<Config, 'TOPIC_SUBMISSIONS'>) =>
   ({ topic, key, value }: Pick<SourceRecord, 'topic' | 'key' | 'value'>): Known => {

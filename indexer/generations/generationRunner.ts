@@ -18,7 +18,7 @@ import { type Stores, WrittenGeneration } from './writtenGeneration.ts'
 
 const generationCheckMs = 1_000
 const keyCheckMs = 1_000
-/** The settings of the topics are read at each check of this number: every minute. */
+/** The settings of the topics are read every minute: at each check of this number. */
 const checksPerRules = 60
 
 /** How often (ms) `#watchLogs` searches for unchecked logs. */

@@ -96,7 +96,7 @@ export class Reconciliation {
 
   /**
    * Compares every write that primaries have started before this call, acknowledged or not, while indexers go on writing. Returns a function to be called until
-   * it resolves with true. As long as writes were not compared, it runs another pass.
+   * it resolves with true; while writes are not compared, that function runs another pass.
    */
   async beginWhole(): Promise<() => Promise<boolean>> {
     await this.pass()
@@ -112,8 +112,8 @@ export class Reconciliation {
   }
 
   /**
-   * Compares the documents that were written to the old generation since the last pass, and copies those that differ (`#compare`), except those that are
-   * missing in the new one and `isForgotten`.
+   * Compares the documents that were written to the old generation since the last pass, and copies those that differ (`#compare`). Leaves out a document that
+   * the new generation lacks if `isForgotten`.
    */
   async pass(isForgotten: IsForgotten = () => false): Promise<PassResult> {
     const indices = documentKinds.flatMap((kind) => [this.from.indices[kind], this.to.indices[kind]])

@@ -37,8 +37,8 @@ type SwitchParts = {
 
 /**
  * Switches readers to the new generation. If a step before the script in Redis fails, the lock is released, and positions of the serving generation are
- * published again. Until the switch, live indexers write the old generation, also records above the rebuild's commits. Then they start at these commits or
- * below, so that the new one misses no record.
+ * published again. Until the switch, live indexers write the old generation, also records above the rebuild's commits. After it, they start at these commits or
+ * below: the new generation misses no record.
  */
 export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void> {
   const { holder, pipeline, reconciliation, forgotten, formerLetters } = parts
@@ -63,12 +63,12 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
     await refreshEveryCopy(elasticsearch, Object.values(target.indices), { signal, requestTimeout: switchTimeoutMs })
     await extendLock()
     await formerLetters.compare(reached, extendLock)
-    const missedCount = await formerLetters.count(extendLock)
+    const formerLetterCount = await formerLetters.count(extendLock)
     // 5. Stores the keys that decide whether the cursors of followers stay valid.
     await pipeline.expectOwn()
     if ((await generations.serving())?.tag !== serving.tag)
       throw new Error(`generation ${serving.number} does not serve any more: run the rebuild again`)
-    const cursorKeys = await describeFeed(tools, generations, reconciliation, dropped > 0 || missedCount > 0)
+    const cursorKeys = await describeFeed(tools, generations, reconciliation, dropped > 0 || formerLetterCount > 0)
     // 6. Switches in one script, which also releases the lock: the next request of each reader searches the new generation.
     const switched = await switchServing(redis, {
       holder,
@@ -78,9 +78,9 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
       replaced: reconciliation.replaced,
       reached: reached.map(({ topic, ...partition }) => ({ ...partition, type: entityTypeIn(topic, tools.config) })),
     })
-    if (missedCount > 0)
+    if (formerLetterCount > 0)
       report.step(
-        `${missedCount} entities have states that were dead letters until now: followers of changes start anew`,
+        `${formerLetterCount} entities have states that were dead letters until now: followers of changes start anew`,
       )
     if (switched.kind !== 'switched') throw new Error(`${reasonOf(switched)}: run the rebuild again`)
   } finally {

@@ -31,7 +31,7 @@ export class WrittenGeneration {
   readonly #left = new AbortController()
   /** Aborts once this indexer must write another generation. */
   readonly left = this.#left.signal
-  /** Whether it does not serve yet, because it may lack records below the former generation's watermark. */
+  /** Whether the generation does not serve yet, because it may lack records below the former one's watermark. */
   #isBuilding: boolean
   /** Epoch ms; undefined while there is none. */
   watermarkMs: number | undefined
@@ -41,7 +41,7 @@ export class WrittenGeneration {
     this.#generations = generations
     this.generation = own.generation
     this.#adoptedBefore = own.adopted
-    this.#isBuilding = !own.holdsPromised && !own.generation.isServing
+    this.#isBuilding = !own.coversWatermark && !own.generation.isServing
   }
 
   /**
@@ -58,7 +58,7 @@ export class WrittenGeneration {
       )
     if (!hasWriteAliases) await generations.restoreWriteAliases(own.generation)
     const opened = new WrittenGeneration(stores, generations, own)
-    await (isServing || !own.holdsPromised ? opened.#adopt(own.adopted) : opened.#serve())
+    await (isServing || !own.coversWatermark ? opened.#adopt(own.adopted) : opened.#serve())
     return opened
   }
 
@@ -75,7 +75,7 @@ export class WrittenGeneration {
     // Also false if a generation that has served lacks only its read aliases: it is opened again, which restores them.
     const isRead = own?.isServing === true || (isBuilding && !generations.some(({ isServing }) => isServing))
     if (!isRead || !own?.hasWriteAliases) this.#left.abort()
-    // Another indexer has made it serve.
+    // Another indexer has made this generation serve.
     if (own?.isServing) this.#isBuilding = false
     return !this.left.aborted
   }
@@ -118,8 +118,8 @@ export class WrittenGeneration {
 type Own = {
   readonly generation: Generation
   readonly adopted: GenerationTag | undefined
-  /** Whether it has every record below the present watermark, so that it may serve at once. */
-  readonly holdsPromised: boolean
+  /** Whether the generation has every record below the present watermark, so that it may serve at once. */
+  readonly coversWatermark: boolean
 }
 
 async function findOwn({ redis }: Stores, generations: Generations, committed: Committed): Promise<Own> {
@@ -135,5 +135,5 @@ async function findOwn({ redis }: Stores, generations: Generations, committed: C
   // The commits of a rebuild count only after its switch: before, its generation may lack records that live indexers have read.
   const tags = [adopted, ...committed.own, ...(generation.isServing ? committed.rebuilt : [])]
   const isFirst = newest === undefined && !present.some(({ complete }) => complete?.hasServed)
-  return { generation, adopted, holdsPromised: isFirst || (generation.hasServed && tags.includes(generation.tag)) }
+  return { generation, adopted, coversWatermark: isFirst || (generation.hasServed && tags.includes(generation.tag)) }
 }

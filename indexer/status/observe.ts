@@ -60,7 +60,7 @@ export type Observed = {
 const pollMs = 5_000
 /** Index statistics are expensive for Elasticsearch, and change slowly (ms). */
 const indicesPollMs = 30_000
-/** Metrics leave out the lags of an older survey (ms). */
+/** Metrics leave out older lags (ms). */
 const staleMs = 3 * pollMs
 const requestTimeoutMs = 10_000
 

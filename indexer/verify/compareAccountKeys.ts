@@ -68,7 +68,7 @@ export type AccountKeySurvey = {
 export async function surveyAccountKeys(redis: RedisConnection): Promise<AccountKeySurvey> {
   const { keys: names } = redis
   const states = new Map<DocumentId, AccountKeyState>()
-  // A deletion moves a key from the first to the second, so a key that is deleted meanwhile is not missed.
+  // In this order, since a deletion moves a key from `teamKeys` to `deletedKeys`: no key is missed.
   for (const prefix of [names.teamKeys(''), names.deletedKeys('')])
     for await (const [teamId, hash] of scanHashes(redis, prefix))
       for (const [keyId, field] of Object.entries(hash)) {

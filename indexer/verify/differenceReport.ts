@@ -29,7 +29,7 @@ type ReportedDifference = Omit<Difference, 'id'> & { readonly key: DocumentId }
 
 export type ReportedDifferences = {
   readonly isEqual: boolean
-  /** A line for each listed difference, and the number of the others of its kind. */
+  /** A line for each listed difference, and the number of the others. */
   readonly lines: readonly string[]
   readonly counts: Readonly<Record<string, number>>
   readonly differences: readonly ReportedDifference[]
