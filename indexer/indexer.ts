@@ -5,7 +5,7 @@ import {
   kafkaAnswers,
   redisAnswers,
 } from '../src/core/engines/readinessChecks.ts'
-import { type Check, type Checks, failed, passed } from '../src/core/monitoring/health.ts'
+import { type Check, type CheckOutcome, type Checks, failed, passed } from '../src/core/monitoring/health.ts'
 import { type Service, type Started, serviceCommand } from '../src/core/process/lifecycle.ts'
 import { openKafka, openStores } from '../src/core/process/openStores.ts'
 import { AccountKeys } from './accountKeys.ts'
@@ -17,7 +17,7 @@ import { pipelineMetrics } from './metrics.ts'
 import type { PipelineHealth } from './pipeline.ts'
 import { indexerMetrics, observe, stateOf } from './status/observe.ts'
 import { statusPages } from './status/statusPage.ts'
-import { deadLettersProblem, ensureTopics, sourceTopics } from './topics.ts'
+import { checkDeadLetterSize, ensureTopics, sourceTopics } from './topics.ts'
 
 /** Retries while an engine is unreachable. */
 export async function startIndexer(service: Service): Promise<Started> {
@@ -71,7 +71,7 @@ export async function startIndexer(service: Service): Promise<Started> {
       redis: redisAnswers(redis),
       'account keys': accountKeysAreComplete(store, () => accountKeys.replayError),
       ...pipelineChecks(runner, retries),
-      ...deadLetterChecks(deadLetters, letterRetries, () => deadLettersProblem(source, config)),
+      ...deadLetterChecks(deadLetters, letterRetries, () => checkDeadLetterSize(source, config)),
     },
     pages: (health) => statusPages({ own, observed, health, clock: Date.now }),
   }
@@ -99,15 +99,13 @@ function pipelineChecks(runner: GenerationRunner, retries: Retries): Checks {
 const deadLetterChecks = (
   deadLetters: DeadLetterWriter,
   retries: Retries,
-  findTopicProblem: () => Promise<string | undefined>,
+  checkSize: () => Promise<CheckOutcome>,
 ): Checks => ({
   breaker: async () => deadLetters.health(),
   'dead letters': async () => {
     const health = retries.health()
-    if (!health.ok) return health
     // While Kafka does not answer, only the check `kafka` fails.
-    const problem = await findTopicProblem().catch(() => undefined)
-    return problem === undefined ? passed : failed(problem)
+    return health.ok ? await checkSize().catch(() => passed) : health
   },
 })
 

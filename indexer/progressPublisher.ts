@@ -257,7 +257,7 @@ export class ProgressPublisher {
     for (const partitionProgress of progress) {
       const { partition, position, coveredAtMs } = partitionProgress
       const isPublished = published.outcome !== 'locked' && visible.includes(partitionProgress)
-      partition.visible.endRound(isPublished ? { to: position, timeMs: coveredAtMs } : undefined)
+      partition.visible.endRound(isPublished ? { to: position, timeMs: coveredAtMs } : 'withheld')
     }
     return published
   }

@@ -68,11 +68,11 @@ export class PublishedPosition {
     return this.#endAtStart !== undefined && position >= this.#endAtStart && position >= this.#gapBelow
   }
 
-  /** Ends a round. `published`: the position and time (epoch ms) of this partition; undefined if the round withheld it. */
-  endRound(published: { readonly to: bigint; readonly timeMs: number } | undefined): void {
-    this.#hasUnpublishedLists = published === undefined
-    if (published === undefined) return
-    const { to, timeMs } = published
+  /** Ends a round, which has published a position and time (epoch ms) of this partition, or withheld the partition. */
+  endRound(outcome: { readonly to: bigint; readonly timeMs: number } | 'withheld'): void {
+    this.#hasUnpublishedLists = outcome === 'withheld'
+    if (outcome === 'withheld') return
+    const { to, timeMs } = outcome
     this.visibleTo = to
     this.visibleAtMs = timeMs
     for (const [list, { first, last }] of this.#written)

@@ -3,6 +3,7 @@ import type { Config } from '../src/core/config/config.ts'
 import type { KafkaSource, NewTopic } from '../src/core/kafka/source.ts'
 import type { TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { EntityType } from '../src/core/model/ids.ts'
+import { type CheckOutcome, failed, passed } from '../src/core/monitoring/health.ts'
 
 const dayMs = 86_400_000
 /** An operator who needs more partitions creates the topic beforehand. */
@@ -67,10 +68,11 @@ export async function ensureTopics(source: KafkaSource, config: Config, log: Log
   const rules = await readTopicRules(source, config)
   if (!rules.hasAppendTimes)
     log.warn('a document topic lacks message.timestamp.type=LogAppendTime: no watermark is published')
-  const problem = await deadLettersProblem(source, config).catch((err: unknown) => {
+  const deadLetters = await checkDeadLetterSize(source, config).catch((err: unknown) => {
     log.warn({ err }, 'could not check whether every dead letter has room in its topic')
+    return passed
   })
-  if (problem !== undefined) log.warn(problem)
+  if (!deadLetters.ok) log.warn(deadLetters.problem)
   return rules
 }
 
@@ -78,22 +80,24 @@ export async function ensureTopics(source: KafkaSource, config: Config, log: Log
 const maxReasonBytes = 4_096
 
 /**
- * Why Kafka may refuse a dead letter as too large; undefined if it accepts the largest record of every source topic. A record whose dead letter is refused is
- * never committed: its partition stands still until an operator raises the bound. Rejects if Kafka does not answer.
+ * Fails unless the topic of dead letters accepts the largest record of every source topic, and a reason. A record whose dead letter Kafka refuses is never
+ * committed: its partition stands still until an operator raises the bound. Rejects if Kafka does not answer.
  */
-export async function deadLettersProblem(
+export async function checkDeadLetterSize(
   source: Pick<KafkaSource, 'topicSettings'>,
   config: Config,
-): Promise<string | undefined> {
+): Promise<CheckOutcome> {
   const name = 'max.message.bytes'
   const letters = config.TOPIC_DEAD_LETTERS
   const setting = await source.topicSettings([letters, ...sourceTopics(config)], [name])
   const bounds = sourceTopics(config).map((topic) => ({ topic, bytes: Number(setting(topic, name)) }))
   const neededBytes = Math.max(...bounds.map(({ bytes }) => bytes)) + maxReasonBytes
   const tooLarge = bounds.filter(({ bytes }) => bytes + maxReasonBytes > Number(setting(letters, name)))
-  if (tooLarge.length === 0) return undefined
+  if (tooLarge.length === 0) return passed
   const sources = tooLarge.map(({ topic, bytes }) => `${bytes} of ${topic}`).join(', ')
-  return `${letters} takes records of ${setting(letters, name)} bytes, less than ${sources} and a reason: set its ${name} to ${neededBytes}`
+  return failed(
+    `${letters} takes records of ${setting(letters, name)} bytes, less than ${sources} and a reason: set its ${name} to ${neededBytes}`,
+  )
 }
 
 /** Rejects if Kafka does not answer. */
