@@ -83,8 +83,8 @@ export class AccountKeys {
   }
 
   /**
-   * Once a second until the signal aborts, checks whether the store is complete; if not, replays. Also replays if Redis failed over and another process
-   * completed the store since:
+   * Checks once a second, until the signal aborts, whether the store is complete; if not, replays. Also replays if another process has completed the store
+   * after a failover of Redis:
    * 1. Redis fails over. Another process replays into the new master, which is complete now.
    * 2. This process still applies a record to the former master. That write is lost.
    */

@@ -51,8 +51,8 @@ export function assignPartition(
 }
 
 /**
- * Throws if a batch does not continue at the next offset, so that no record is skipped: the batch was fetched for an earlier assignment, or KafkaJS has
- * continued where that had arrived.
+ * Throws if a batch does not continue at the next offset, so that no record is skipped. The batch may have been fetched for an earlier assignment, or KafkaJS
+ * has continued where that assignment had arrived.
  */
 export function expectNext(state: AssignedPartition, offset: bigint): void {
   if (offset !== state.nextOffset)

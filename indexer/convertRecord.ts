@@ -143,7 +143,7 @@ function listDocument(
 ): Buffer {
   const order = `"teamId":"${teamId}","position":"${position(createdAt, entityId)}"`
   const times = `"createdAt":"${createdAt}","changedAt":"${recorded.changedAt}","logPosition":${recorded.logPosition}`
-  // A search returns `searchMembers`, too, and those of a long title are several times its length.
+  // A search returns `searchMembers`, too: those of a long title are several times its length.
   const rowBytes = Buffer.byteLength(searchMembers) + summary.length
   const large = [...largePart(teamId, 'summary', rowBytes), ...largePart(teamId, 'detail', detail.length)]
   const largeMember = large.length === 0 ? '' : `"large":{${large.join()}},`
@@ -179,8 +179,8 @@ export const carriedOver = 0 as LogPosition
 
 /**
  * The source of a list document that a rebuild copies from a replaced log. A live document gets the position `carriedOver`. A tombstone gets none: followers
- * start anew, and need no earlier deletion. Tombstones have no second sort key, so that no page of a change feed can end between two with position 0: the next
- * page would skip the rest, and with them a deletion that is the first record of partition 0.
+ * start anew, and need no earlier deletion. Tombstones have no second sort key: no page of a change feed could end between two with position 0. The next page
+ * would skip the rest, and with them a deletion that is the first record of partition 0.
  */
 export const asCarriedOver = (source: Buffer): Buffer =>
   Buffer.from(

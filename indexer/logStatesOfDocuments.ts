@@ -7,9 +7,9 @@ import type { Generation } from './generations/generation.ts'
 import type { LogPrefix, LogState } from './logReplacement.ts'
 
 /**
- * Reads, from the documents of a generation, the states of the logs that they were made from, by `partitionName`: the highest position of each partition, and
- * its append time. Needed where commits and Redis have no state. Example: an operator deletes a topic, and with it its commits; Redis loses its data. The topic
- * is created again. Only the positions of the documents, which are above its end, show that it is another log.
+ * Reads, from the documents of a generation, the states of their logs, by `partitionName`: the highest position of each partition, and its append time. Needed
+ * where commits and Redis have no state. Example: an operator deletes a topic, and with it its commits; Redis loses its data. The topic is created again. Only
+ * the positions of the documents, which are above its end, show that it is another log.
  */
 export async function readLogStatesOfDocuments(
   elasticsearch: Client,

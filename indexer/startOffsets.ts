@@ -178,8 +178,8 @@ type KnownPartition = PartitionCommits & {
 /**
  * Chooses the start offset of a partition, so that the generation misses no record:
  * 1. the own commit (of `groupId`), if it names the generation, or there is none, as for account keys;
- * 2. else, if a rebuild's commit names the generation, the lower one of both commits: rejected records above the own commit need dead letters, which a rebuild
- *    does not write;
+ * 2. else, if a rebuild's commit names the generation, the lower one of both commits. A rebuild writes no dead letters: rejected records above the own commit
+ *    need them;
  * 3. else the first offset.
  *
  * A commit outside the offset range does not count: the topic was created again, or retention has removed records.

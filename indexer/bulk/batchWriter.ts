@@ -102,8 +102,8 @@ export class BatchWriter {
   }
 
   /**
-   * Sends documents in one request. If they are of one record with `isSentSingly`, sends each document alone, the largest first: if that is too large, no
-   * document was stored, and the record is rejected as a whole.
+   * Sends documents in one request; those of one record with `isSentSingly` each alone, the largest first. If the largest is too large, no document was stored,
+   * and the record is rejected as a whole.
    */
   async #send(jobs: readonly Job[], documents: Documents): Promise<ItemOutcome[]> {
     const [only, ...others] = jobs

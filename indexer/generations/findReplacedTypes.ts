@@ -30,7 +30,7 @@ export async function findReplacedTypes(
   const stored = await readLogStates(redis, serving.tag)
   const renamed = topics.filter((topic) => isRenamed(topic, stored, topics))
   // Of several states of a log, the last in this order counts: in Redis, which outlives the commits of a deleted topic; in commits of the rebuild that filled
-  // the generation; in commits of live indexers, which have read further.
+  // the generation; in commits of live indexers.
   const fromRedis = [...stored].map(([name, text]) => [name, readStoredLogState(text)] as const)
   const committed = [
     ...(await fetchCommittedOffsets(source, rebuildGroup(config.CONSUMER_GROUP), topics)),

@@ -17,7 +17,7 @@ import { newCursorKey } from '../../src/core/redis/visiblePositions.ts'
 import { type FoundGeneration, type Generation, generationsIn, readOfIndices, servedAlias } from './generation.ts'
 
 /**
- * Settings that override templates of the cluster: documents are stored byte for byte, and an acknowledged write is on disk, so that a restarted node has every
+ * Settings that override templates of the cluster. Documents are stored byte for byte. An acknowledged write is on disk, so that a restarted node has every
  * document below the commits and visible positions.
  */
 const ownSettings = {
@@ -158,9 +158,9 @@ export class Generations {
   }
 
   /**
-   * Makes a generation serve, in one request: moves the read aliases to it, gives it the write aliases of indexers instead of those of a rebuild, and removes
-   * the write aliases of every lower generation. Optimistic concurrency: if another process has removed a write alias of the rebuild meanwhile or, with
-   * `isSwitch`, moved a read alias, rejects with `AliasesMoved`, without any change.
+   * Makes a generation serve, in one request: moves the read aliases to it, replaces the write aliases of a rebuild by those of indexers, and removes the write
+   * aliases of lower generations. Optimistic concurrency: if another process has removed a write alias of the rebuild meanwhile or, with `isSwitch`, moved a
+   * read alias, rejects with `AliasesMoved`, without any change.
    */
   async serve({ number }: Pick<Generation, 'number'>, isSwitch = false): Promise<void> {
     const generations = await this.find()

@@ -128,7 +128,7 @@ export class Reconciliation {
         `Elasticsearch answers for ${shards.length} of ${this.from.shards} shards, and not for ${failed} copies: run the rebuild again`,
       )
     this.#begun = begunIn(stats)
-    // 2. Refreshes every copy: any one may answer the searches.
+    // 2. Refreshes every copy: any copy may answer the searches.
     await refreshEveryCopy(this.#tools.elasticsearch, indices, this.#request)
     // 3. Searches the documents up to these sequence numbers, and compares them.
     const isFirst = this.#compared.size === 0
@@ -145,8 +145,8 @@ export class Reconciliation {
   }
 
   /**
-   * The documents that were written since the last pass, up to the sequence number that every copy of their shard has reached: a copy without later writes may
-   * answer the search, and a failover may lose them.
+   * The documents that were written since the last pass, up to the sequence number that every copy of their shard has reached. A copy without later writes may
+   * answer the search, and a failover may lose these writes.
    */
   async *#writtenUpTo(kind: DocumentKind, stats: estypes.IndicesStatsResponse): AsyncGenerator<Version[]> {
     const index = this.from.indices[kind]

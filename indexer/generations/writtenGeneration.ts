@@ -20,7 +20,7 @@ const timeoutMs = 30_000
 
 /**
  * The generation that this indexer writes. If the former one was lost (indices were deleted, or restored from an older snapshot), it is a new one, built from
- * Kafka. That one has no watermark, and does not serve, until all partitions are read to their ends at the assignment.
+ * Kafka. The new one has no watermark, and does not serve, until all partitions are read to their ends at the assignment.
  */
 export class WrittenGeneration {
   readonly generation: Generation

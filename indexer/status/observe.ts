@@ -65,7 +65,7 @@ const staleMs = 3 * pollMs
 const requestTimeoutMs = 10_000
 
 type ObservedFrom = Stores & {
-  /** Only the status uses this source: its queries fail while a topic is missing, and must not delay those of the indexer. */
+  /** Only the status uses this source: its queries fail while a topic is missing, and must not delay the indexer's queries. */
   readonly source: KafkaSource
   own(): OwnState
 }

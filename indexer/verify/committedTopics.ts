@@ -159,8 +159,8 @@ export class CommittedTopics {
 /**
  * The lowest `changedAt` (epoch ms) that the documents of a record may have. To be called once for each record of a partition, in order.
  * - Without a gap between earlier offsets, its append time.
- * - Else the latest append time before the first gap, if that is lower: compaction may have removed, in a gap, an equal record from which the documents were
- *   made. It was not appended before that time.
+ * - Else the latest append time before the first gap, if that is lower. The documents may have been made from an equal record, which compaction has removed in
+ *   a gap. That record was not appended before that time.
  */
 function changedAtLeast(partition: Partition, { offset, appendedAtMs }: SourceRecord): number {
   if (offset > partition.next) partition.gapMs ??= partition.latestMs
