@@ -1,3 +1,4 @@
+import { type CheckOutcome, failed, passed } from '../../src/core/monitoring/health.ts'
 import { copySource, type Documents, type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
 import type { BulkCalls } from './bulkApi.ts'
 import { type BulkFailure, classifyRequestError, type ItemOutcome, type RequestFailure } from './bulkFailure.ts'
@@ -15,34 +16,31 @@ import {
   shardOf,
 } from './job.ts'
 
-/** The results of a batch so far. A batch takes several requests if one is halved. */
 type Batch = {
-  /** Whether at least one request had results by document. */
   hasResults: boolean
-  /** Records that were alone in a request that failed with status 400. Either the record is at fault, or something before Elasticsearch, such as a proxy. */
+  /** Records that were alone in a request with status 400. See `write`. */
   readonly badRequests: { readonly job: Job; readonly reason: string }[]
-  /** Records whose revision was stored before. Whether with the same content or another one, a comparison shows. */
+  /** Records whose revision was stored before, with the same or with other content. */
   readonly repeated: Job[]
-  /** Records to be sent again after a backoff. */
   readonly failed: Job[]
 }
 
 export type BatchWriterOptions = BulkCalls & {
   readonly signal: AbortSignal
-  /** Time that never steps (ms). */
+  /** Monotonic time (ms). */
   readonly elapsedMs: () => number
-  /** Called with the failure after which a first record waits, and with undefined once no record waits after a failure. */
+  /** Called with the failure when a first record has to wait for a retry, and with undefined once no record waits. */
   onBlocked(failure: BulkFailure | undefined): void
 }
 
 /**
- * Sends the documents of a batch (`bulkApi.ts`), and decides by the results (`bulkFailure.ts`) for each record whether it is finished, rejected, put back into
- * the queue at once, or sent again after a backoff.
+ * Sends the documents of a batch (`bulkApi.ts`). Finishes or rejects each record by its results (`bulkFailure.ts`), puts it back into the queue at once, or
+ * returns it to be sent after a backoff.
  */
 export class BatchWriter {
   readonly #options: BatchWriterOptions
   readonly #queue: BulkQueue
-  /** The entities whose records have failed and are not stored yet, in the order of their first failures. */
+  /** Entity → the failure of its record, until that is finished or rejected; in the order of the first failures. */
   readonly #blocked = new Map<string, { readonly name: string; readonly sinceMs: number; readonly reason: string }>()
 
   constructor(options: BatchWriterOptions, queue: BulkQueue) {
@@ -50,11 +48,12 @@ export class BatchWriter {
     this.#queue = queue
   }
 
-  blockedReason(): string | undefined {
+  health(): CheckOutcome {
     const [first] = this.#blocked.values()
-    if (first === undefined) return undefined
+    if (first === undefined) return passed
     const others = this.#blocked.size === 1 ? '' : ` and ${this.#blocked.size - 1} others`
-    return `no progress for ${Math.floor(this.blockedMs() / 1_000)} s at ${first.name}${others}: ${first.reason}`
+    const seconds = Math.floor(this.blockedMs() / 1_000)
+    return failed(`no progress for ${seconds} s at ${first.name}${others}: ${first.reason}`)
   }
 
   blockedMs(): number {
@@ -66,8 +65,8 @@ export class BatchWriter {
   async write(jobs: readonly Job[]): Promise<BatchResult> {
     const batch: Batch = { hasResults: false, badRequests: [], repeated: [], failed: [] }
     await this.#attempt(jobs, batch)
-    // If another request of the batch had results, the record is at fault. If none had, the cause is elsewhere, such as a proxy that refuses everything:
-    // the record waits, instead of becoming a dead letter.
+    // Status 400. If another request of the batch had results, Elasticsearch works: this record is at fault. If none had, a proxy may refuse everything: the
+    // record waits.
     for (const { job, reason } of batch.badRequests)
       if (batch.hasResults) this.#reject(job, job.documents, reason)
       else this.#fail([job], batch, { kind: 'pause', reason })
@@ -75,7 +74,7 @@ export class BatchWriter {
     return { hasResults: batch.hasResults, failed: batch.failed, comparison }
   }
 
-  /** Sends jobs in one request, and applies its results. If smaller requests may avoid a failure, sends the jobs again, in halves. */
+  /** Sends jobs in one request, or in halves if smaller requests may succeed, and applies the results. */
   async #attempt(jobs: readonly Job[], batch: Batch): Promise<void> {
     const documents = jobs.flatMap((job) => job.documents)
     let outcomes: ItemOutcome[]
@@ -103,8 +102,8 @@ export class BatchWriter {
   }
 
   /**
-   * Sends documents in one request; but if there is only one record and `isSentSingly` is set, each of its documents in its own request, the largest first. If
-   * the largest is too large, no document of the record was stored, and the record is rejected as a whole.
+   * Sends documents in one request; those of one record with `isSentSingly` each alone, the largest first. If the largest is too large, no document was stored,
+   * and the record is rejected as a whole.
    */
   async #send(jobs: readonly Job[], documents: Documents): Promise<ItemOutcome[]> {
     const [only, ...others] = jobs
@@ -123,7 +122,6 @@ export class BatchWriter {
     return documents.map((document) => outcomes.get(document) ?? missing)
   }
 
-  /** Makes later requests smaller. If a request had one record only, its documents are sent one by one from now on. */
   #reduceLoad(jobs: readonly Job[]): void {
     this.#queue.halveBounds()
     const [only] = jobs
@@ -137,17 +135,17 @@ export class BatchWriter {
     return failure
   }
 
-  /** Of the shards that have failed at a document for no known reason (`suspect`), those that accept another write now: the document may be at fault. */
+  /** Of the shards with a `suspect` document, returns those that accept another write now: there the document may be at fault. */
   async #writableShards(documents: Documents, outcomes: readonly ItemOutcome[]): Promise<ReadonlySet<string>> {
     const suspects = documents.filter((_, at) => outcomes[at]?.kind === 'suspect')
     const shards = [...new Map(suspects.map((document) => [shardOf(document), document]))]
     if (shards.length === 0) return new Set()
-    // If this query fails, no shard counts as writable, and no document as at fault. It is repeated if the next attempt fails in the same way.
+    // If this query fails, no document counts as at fault. The next failed attempt queries again.
     const answers = await this.#options.takesWrites(shards.map(([, document]) => document)).catch(() => [])
     return new Set(shards.flatMap(([shard], at) => (answers[at] === true ? [shard] : [])))
   }
 
-  /** Acts on a failure of all these jobs: retries them later, or halves the request at once, until the record that is at fault is alone in a request. */
+  /** Retries the jobs later, or halves the request at once, until the record at fault is alone in a request. */
   async #halveOrFail(jobs: readonly Job[], batch: Batch, failure: RequestFailure): Promise<void> {
     if (failure.kind === 'busy') this.#reduceLoad(jobs)
     const [only] = jobs
@@ -183,7 +181,6 @@ export class BatchWriter {
     } else if (failure !== undefined) this.#fail([job], batch, failure)
   }
 
-  /** Ends a record, all of whose documents were stored or found stale. First, its list document may have to be written again, or its content compared. */
   #endWrite(job: Job, batch: Batch): void {
     const repeated = listToRepeat(job)
     if (repeated !== undefined) {
@@ -195,8 +192,8 @@ export class BatchWriter {
   }
 
   /**
-   * Compares records whose revision was stored before with what is stored, and finishes them. Resolves with the jobs that could not be compared, to be sent
-   * again after a backoff: Elasticsearch did not answer, or answered from a copy that lacks the document.
+   * Compares repeated revisions with what is stored, and finishes their records. Resolves with the jobs that could not be compared: Elasticsearch did not
+   * answer, or a copy answered that lacks the document.
    */
   async #compareRepeated(jobs: readonly Job[]): Promise<readonly Job[]> {
     let answers: readonly (Stored | undefined)[] = []
@@ -239,8 +236,8 @@ export class BatchWriter {
   }
 
   /**
-   * Acts on the rejection of a record. After the first one, puts the record back with its `rejected` documents changed: without repeated JSON names, which
-   * Elasticsearch refuses. After the second one, the outcome of the record is `rejected`, and the newest of the records that it superseded is sent.
+   * Rejects a record. The first time, puts it back, its `rejected` documents without the repeated JSON names that Elasticsearch refuses. The second time,
+   * reports the outcome `rejected`, and sends the newest of the records that it superseded.
    */
   #reject(job: Job, rejected: Documents, reason: string): void {
     if (!job.isDeduplicated) {
@@ -259,7 +256,6 @@ export class BatchWriter {
 
 const notSent: ItemOutcome = { kind: 'retry', reason: 'has no outcome' }
 
-/** Whether a document needs no further attempt: it is stored, or its version or a newer one was stored before. */
 const isDone = (outcome: ItemOutcome | undefined): boolean => outcome?.kind === 'written' || outcome?.kind === 'stale'
 
 const isFailure = (outcome: ItemOutcome | RequestFailure): outcome is BulkFailure =>

@@ -7,19 +7,18 @@ import type { CommandTools } from '../engineCommand.ts'
 import type { Place } from './expunge.ts'
 import { isAboutSubmission } from './isAboutSubmission.ts'
 
-/** A record that a topic still has of the submission. */
 export type KeptRecord = Pick<SourceRecord, 'topic' | 'partition' | 'offset' | 'appendedAtMs'> & {
   readonly isDeletion: boolean
-  /** Set if the record has another key than the submission, and only its value has the id of the submission. */
+  /** Set if only the value of the record has the id of the submission. */
   readonly other?: Other
 }
-/** The other key, and when the next record with that key was appended (epoch ms; `never` if there is none yet). */
+/** `replacedAtMs`: when the next record with that key was appended (epoch ms; `never` if there is none yet). */
 type Other = { readonly key: string | undefined; replacedAtMs: number }
 
-/** How a record is known to be of the submission: by its key, or by its value only; undefined if it is not. */
+/** How a record is known to be of the submission; undefined if it is not. */
 type Known = 'by-key' | 'by-value' | undefined
 
-/** How long (ms) a topic stores a record at most; `never` if there is no bound. */
+/** How long (ms) a topic stores a record; `never` if there is no bound. */
 export type Keeping = {
   /** From the append of the deletion with the same key until compaction has removed the record. */
   readonly compactedMs: number
@@ -32,7 +31,7 @@ export type Keeping = {
 const never = Number.POSITIVE_INFINITY
 const settingNames = ['cleanup.policy', 'max.compaction.lag.ms', 'retention.ms', 'segment.ms', 'file.delete.delay.ms']
 
-/** Reads from its settings how long a topic stores records. Rejects if Kafka does not answer. */
+/** Rejects if Kafka does not answer. */
 export async function readKeeping({ source }: Pick<CommandTools, 'source'>, topic: string): Promise<Keeping> {
   const setting = await source.topicSettings([topic], settingNames)
   const [policy = '', lagMs, retentionMs, segmentMs, fileMs] = settingNames.map((name) => setting(topic, name))
@@ -40,16 +39,13 @@ export async function readKeeping({ source }: Pick<CommandTools, 'source'>, topi
   return {
     // Kafka's default lag is the greatest 64-bit integer.
     compactedMs: policy.includes('compact') && Number(lagMs) <= Number.MAX_SAFE_INTEGER ? Number(lagMs) : never,
-    // Retention deletes a whole segment, once its last record is old enough.
+    // Retention deletes whole segments, once the last record is old enough.
     agedMs: isAged ? Number(retentionMs) + Number(segmentMs) : never,
     fileMs: Number(fileMs),
   }
 }
 
-/**
- * Reads a topic, and resolves with the records that `recognise` finds. It reads every partition: if partitions were added, records with the same key are in
- * several of them.
- */
+/** Resolves with the records of a topic that `recognise` finds. Reads every partition: if partitions were added, several have records with the same key. */
 export async function readKept(
   { source, report, signal }: Pick<CommandTools, 'source' | 'report' | 'signal'>,
   topic: string,
@@ -59,13 +55,12 @@ export async function readKept(
   const total = ranges.reduce((sum, { low, high }) => sum + Number(high - low), 0)
   const kept: KeptRecord[] = []
   let done = 0
-  /** By partition and key: records under another key, until a later record of that key replaces them. */
+  /** By partition and key: records under another key, until a later record with that key. */
   const others = new Map<string, Other>()
   const onRecord = async (record: SourceRecord): Promise<void> => {
     report.progress(`records of ${topic} read`, ++done, total)
     const { partition, offset, appendedAtMs, value } = record
     const known = recognise(record)
-    // Nearly every record ends here, without a look-up by its key.
     if (known === undefined && others.size === 0) return
     const place = `${partition} ${record.key?.toString('latin1')}`
     const replaced = others.get(place)
@@ -85,23 +80,22 @@ export async function readKept(
   return kept
 }
 
-/** Recognises the records of a submission in `submissions`, and records with its id that were sent to `forms`, or under another key, by mistake. */
+/** Recognises records of a submission, also those that were sent to `forms`, or under another key, by mistake. */
 export const recordsOf =
   (id: DocumentId, { TOPIC_SUBMISSIONS: submissions }: Pick<Config, 'TOPIC_SUBMISSIONS'>) =>
   ({ topic, key, value }: Pick<SourceRecord, 'topic' | 'key' | 'value'>): Known => {
     const text = key?.toString()
     if (topic === submissions && text === id) return 'by-key'
     const entity = entityIdOf(id)
-    // The record is of another team's submission that has the same id.
+    // Another team's submission with the same id.
     if (text !== id && isIdentifier(text?.slice(0, -entity.length - 1) ?? '') && text?.endsWith(`/${entity}`)) return
     return isAboutSubmission(value, entity) ? 'by-value' : undefined
   }
 
-/** Recognises the dead letters of a submission, of any source topic. */
 export const lettersOf = (id: DocumentId, config: Pick<Config, 'TOPIC_SUBMISSIONS'>) => (record: SourceRecord) =>
   recordsOf(id, config)(readDeadLetter(record))
 
-/** A place for each record that a topic has of a submission, and for files that brokers may still have although no consumer can read them. */
+/** A place for each record of a submission, and for files that brokers may have although no consumer can read them. */
 export function placesOf(records: readonly KeptRecord[], keeping: Keeping, nowMs: number): Place[] {
   const own = records.filter(({ other }) => other === undefined)
   return records.flatMap((record) => {
@@ -130,13 +124,13 @@ function ownPlace(record: KeptRecord, own: readonly KeptRecord[], keeping: Keepi
   const compactedMs = deletion === undefined ? never : deletion.appendedAtMs + keeping.compactedMs
   const untilMs = Math.min(compactedMs, appendedAtMs + keeping.agedMs)
   const until = instantAfter(untilMs, keeping)
-  // Kafka does not compact its active segment. An append closes that segment once its first record is older than `max.compaction.lag.ms`.
+  // Kafka does not compact its active segment. An append closes it once its first record is older than `max.compaction.lag.ms`.
   const known = untilMs === compactedMs ? 'until compaction, if its partition gets a record then' : 'until it is old'
   const unknown = deletion === undefined ? 'kept for ever: its partition has no deletion' : unbounded
   return { ...place, state: 'left', until, detail: `${what}, ${until === null ? unknown : known}` }
 }
 
-/** The place of a record under another key. Compaction removes the record after a later record with that key, not after the deletion of the submission. */
+/** The place of a record under another key: removed after a later record with that key, not after the deletion of the submission. */
 function otherPlace(record: KeptRecord, { key, replacedAtMs }: Other, keeping: Keeping): Place {
   const untilMs = Math.min(replacedAtMs + keeping.compactedMs, record.appendedAtMs + keeping.agedMs)
   const until = instantAfter(untilMs, keeping)
@@ -149,7 +143,7 @@ function otherPlace(record: KeptRecord, { key, replacedAtMs }: Other, keeping: K
 
 const unbounded = 'until compaction, unknown when: no max.compaction.lag.ms'
 
-/** The place of records before a deletion. The leader has removed them by compaction; replicas may still have them, and so may its files that were replaced. */
+/** The place of records before a deletion, which compaction has removed. Replicas, and files that were replaced, may still have them. */
 function replacedPlaces(deletion: KeptRecord, keeping: Keeping, nowMs: number): Place[] {
   const until = instantAfter(deletion.appendedAtMs + Math.min(keeping.compactedMs, keeping.agedMs), keeping)
   if (until !== null && Date.parse(until) < nowMs) return []
@@ -158,6 +152,6 @@ function replacedPlaces(deletion: KeptRecord, keeping: Keeping, nowMs: number): 
   return [{ ...named, detail: until === null ? `${detail}, ${unbounded}` : detail }]
 }
 
-/** When the file of a record is deleted, if compaction or retention removes the record at `removedMs` (epoch ms); null if that is `never`. */
+/** When the file of a record that is removed at `removedMs` (epoch ms) is deleted; null if that is `never`. */
 const instantAfter = (removedMs: number, { fileMs }: Keeping): Instant | null =>
   removedMs === never ? null : toInstant(clampToInstants(removedMs + fileMs))

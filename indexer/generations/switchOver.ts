@@ -7,43 +7,41 @@ import type { CommandTools } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 import { entityTypeIn } from '../topics.ts'
 import { finishSwitch } from './finishSwitch.ts'
+import type { ForgottenEntities } from './forgottenEntities.ts'
+import type { FormerDeadLetters } from './formerDeadLetters.ts'
 import type { Generation } from './generation.ts'
 import type { Generations } from './generations.ts'
-import type { MissedStates } from './missedStates.ts'
 import { generationsOf, type RebuildPipeline } from './rebuildPipeline.ts'
-import type { Reconciliation } from './reconcile.ts'
-import type { ForgottenEntities } from './rereadTopics.ts'
+import type { Reconciliation } from './reconciliation.ts'
 
-/** The lock expires this long (ms) after its last extension, also if the rebuild was killed. Until then, positions and watermark stand still. */
+/** The lock expires this long (ms) after its last extension. Until then, also after a kill, positions and watermark stand still. */
 const maxLockMs = 10_000
 const renewalMs = 2_500
-/** After so many renewals without a call of `extendLock`, the lock expires: a step that makes no progress must not stop the watermark for ever. */
+/** After so many renewals without a call of `extendLock`, the lock expires: a step without progress must not stop the watermark for ever. */
 const maxRenewals = 12
-/** The deadline (ms) of each request to Elasticsearch; shorter than the lock, which a slower response could outlast. */
+/** The deadline (ms) of each request to Elasticsearch; shorter than the lock. */
 const switchTimeoutMs = 5_000
-/** For how long (ms) `passWhole` waits until the copies of each shard have every write that its primary has. */
 const wholeDeadlineMs = 5_000
-/** For how long (ms) the rebuild tries to move the aliases. Live indexers try it at the same time. */
 const aliasesDeadlineMs = 60_000
 const pollMs = 1_000
 
 type SwitchParts = {
   readonly tools: CommandTools
-  /** The id of the rebuild, which owns the lock. */
+  /** The id of the rebuild. */
   readonly holder: string
   readonly pipeline: RebuildPipeline
   readonly reconciliation: Reconciliation
   readonly forgotten: ForgottenEntities
-  readonly missed: MissedStates
+  readonly formerLetters: FormerDeadLetters
 }
 
 /**
- * Switches readers from the serving generation to the new one. If a step before the script in Redis fails, the lock is released, and positions of the serving
- * generation are published again. Live indexers go on writing the old generation until the switch. The last records that they write there are above the
- * commits of the rebuild. Indexers start to read for the new generation at these commits or below, so that no record is missing in it.
+ * Switches readers to the new generation. If a step before the script in Redis fails, the lock is released, and positions of the serving generation are
+ * published again. Until the switch, live indexers write the old generation, also records above the rebuild's commits. After it, they start at these commits or
+ * below: the new generation misses no record.
  */
 export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void> {
-  const { holder, pipeline, reconciliation, forgotten, missed } = parts
+  const { holder, pipeline, reconciliation, forgotten, formerLetters } = parts
   const { elasticsearch, redis, report, clock, signal } = tools
   const { from: serving, to: target } = reconciliation
   const generations = generationsOf(tools, switchTimeoutMs)
@@ -54,23 +52,23 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
   report.step('switching')
   const { extendLock, stopRenewing } = renewLock(redis, holder)
   try {
-    // 2. Reads to the present ends of the topics, which are not below any position that was published of the serving generation.
+    // 2. Reads to the present ends of the topics. No published position of the serving generation is above them.
     const reached = await pipeline.readToTheEnd(extendLock)
     await pipeline.untilRejectedAreCommitted(serving, extendLock)
     const dropped = await forgotten.drop(reconciliation, clock(), extendLock)
-    // 3. Ends the writes of the pipeline. A write after the switch would become visible without a new list version.
+    // 3. Ends the writes of the pipeline: a write after the switch would become visible without a new list version.
     if (!(await pipeline.stop())) throw new Error('the new generation is not written in time: run the rebuild again')
-    // 4. Copies every document that was written to the serving generation before now, and makes it searchable.
+    // 4. Copies every document that was written to the serving generation until now, and makes it searchable.
     await passWhole(tools, reconciliation, extendLock)
     await refreshEveryCopy(elasticsearch, Object.values(target.indices), { signal, requestTimeout: switchTimeoutMs })
     await extendLock()
-    await missed.compare(reached, extendLock)
-    const missedCount = await missed.count(extendLock)
-    // 5. Stores in the new indices the keys that decide whether the cursors of followers stay valid.
+    await formerLetters.compare(reached, extendLock)
+    const formerLetterCount = await formerLetters.count(extendLock)
+    // 5. Stores the keys that decide whether the cursors of followers stay valid.
     await pipeline.expectOwn()
     if ((await generations.serving())?.tag !== serving.tag)
       throw new Error(`generation ${serving.number} does not serve any more: run the rebuild again`)
-    const cursorKeys = await describeFeed(tools, generations, reconciliation, dropped > 0 || missedCount > 0)
+    const cursorKeys = await describeFeed(tools, generations, reconciliation, dropped > 0 || formerLetterCount > 0)
     // 6. Switches in one script, which also releases the lock: the next request of each reader searches the new generation.
     const switched = await switchServing(redis, {
       holder,
@@ -80,9 +78,9 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
       replaced: reconciliation.replaced,
       reached: reached.map(({ topic, ...partition }) => ({ ...partition, type: entityTypeIn(topic, tools.config) })),
     })
-    if (missedCount > 0)
+    if (formerLetterCount > 0)
       report.step(
-        `${missedCount} entities have states that were dead letters until now: followers of changes start anew`,
+        `${formerLetterCount} entities have states that were dead letters until now: followers of changes start anew`,
       )
     if (switched.kind !== 'switched') throw new Error(`${reasonOf(switched)}: run the rebuild again`)
   } finally {
@@ -90,7 +88,7 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
     await releaseSwitchLock(redis, holder).catch(() => undefined)
   }
   report.step(`generation ${target.number} serves`)
-  // 7. Moves the aliases. If this process dies before that, an indexer or the next rebuild moves them.
+  // 7. Moves the aliases. If this process dies first, an indexer or the next rebuild moves them.
   await moveAliases(tools, target)
 }
 
@@ -100,10 +98,10 @@ type LockRenewal = {
   stopRenewing(): void
 }
 
-/** Renews the lock in the background. If `extendLock` is not called for `maxRenewals` renewals (30 s), stops, and the lock expires. */
+/** Renews the lock in the background, until `extendLock` was not called for `maxRenewals` renewals (30 s). Then the lock expires. */
 function renewLock(redis: CommandTools['redis'], holder: string): LockRenewal {
   let renewals = 0
-  // An error of a renewal is ignored: if the lock has expired, the next `extendLock` rejects.
+  // Errors are ignored: if the lock has expired, the next `extendLock` rejects.
   const renewal = setInterval(() => {
     if (renewals++ < maxRenewals) extendSwitchLock(redis, holder, maxLockMs).catch(() => undefined)
   }, renewalMs)
@@ -116,7 +114,7 @@ function renewLock(redis: CommandTools['redis'], holder: string): LockRenewal {
   }
 }
 
-/** Compares every write to the old generation that has started before this call, also those that copies of a shard get later (`beginWhole`). */
+/** Compares every write to the old generation that has started before this call, also those that copies of a shard get later. */
 async function passWhole(
   { signal }: CommandTools,
   reconciliation: Reconciliation,
@@ -133,10 +131,10 @@ async function passWhole(
 }
 
 /**
- * Stores in the new generation, for each type of entities, the key that seals its cursors. With the key of the old generation, followers of change feeds go
- * on. With a new key, their cursors are refused, and they start anew. That is necessary if
- * - followers may lack a deletion: Kafka has removed one before it was read (`hasMissed`), or the old generation may have missed one;
- * - the new generation has states at positions that followers have passed (`MissedStates`; also in `hasMissed`);
+ * Stores, for each type, the key that seals cursors. With the key of the old generation, followers of change feeds go on. With a new key, their cursors are
+ * refused, and they start anew. That is necessary if
+ * - they may lack a deletion: Kafka has removed one before it was read (`hasMissed`), or the old generation may have missed one;
+ * - the new generation has states at positions that they have passed (`FormerDeadLetters`; also in `hasMissed`);
  * - a log was replaced: the cursors have positions of the former log.
  */
 async function describeFeed(
@@ -146,7 +144,7 @@ async function describeFeed(
   hasMissed: boolean,
 ): Promise<Generation['cursorKeys']> {
   const goesOn = !hasMissed && replaced.size === 0 && (await knowsDeletions(redis, from.tag))
-  // The keys with which the new indices were created are not used: an attempt that was killed may have replaced them by the keys of the old generation.
+  // The keys in the new indices are not used: a killed attempt may have replaced them by those of the old generation.
   const cursorKeys = goesOn ? from.cursorKeys : { forms: newCursorKey(), submissions: newCursorKey() }
   const isCarriedOver = (type: EntityType): boolean => from.hasCarriedOver[type] || replaced.has(type)
   const hasCarriedOver = { forms: isCarriedOver('forms'), submissions: isCarriedOver('submissions') }
@@ -173,7 +171,7 @@ async function moveAliases(tools: CommandTools, target: Generation): Promise<voi
       const present = await finishSwitch(generations, await readServing(redis))
       return present.some(({ complete }) => complete?.tag === target.tag && complete.isServing)
     } catch (err) {
-      // Tries again. Meanwhile, requests search the new generation already, since Redis names it.
+      // Tries again. Requests search the new generation already, since Redis names it.
       log.warn({ err }, 'the aliases were not moved')
       return false
     }

@@ -11,11 +11,11 @@ import { scanHashes } from '../../src/core/redis/scanHashes.ts'
 import type { Difference, DifferenceKind, DifferenceReport } from './differenceReport.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
-/** A change reaches both Kafka and Redis within seconds: a difference that lasts through all comparisons is real. */
+/** A change reaches Kafka and Redis within seconds: a difference that lasts through all comparisons is real. */
 const comparisons = 5
 const pauseMs = 1_000
 
-/** Compares the account-key store in Redis with the topic. Resolves with the number of compared keys that are live in the topic. */
+/** Resolves with the number of keys that are live in the topic. */
 export async function verifyAccountKeys(context: VerifyContext, differences: DifferenceReport): Promise<number> {
   context.report.step('account keys in Redis are compared with their topic')
   const runId = await expectComplete(context)
@@ -32,7 +32,7 @@ export async function verifyAccountKeys(context: VerifyContext, differences: Dif
   return first.keys
 }
 
-/** Resolves with the run id of Redis; rejects unless the account-key store is complete. */
+/** Resolves with the run id of Redis; rejects unless the store is complete. */
 async function expectComplete({ redis }: VerifyContext): Promise<string | undefined> {
   if (!(await new AccountKeyStore(redis).isComplete())) throw new AccountKeysIncomplete()
   return redis.runId()
@@ -60,9 +60,7 @@ const isOf = (team: VerifyContext['team'], id: DocumentId): boolean => team === 
 
 export type AccountKeySurvey = {
   readonly states: ReadonlyMap<DocumentId, AccountKeyState>
-  /**
-   * Digest → its claims: one for each live key with the digest, two if the live records of the key are in two partitions. A look-up needs exactly one.
-   */
+  /** Digest → its claims: one for each live key, two if the live records of the key are in two partitions. A look-up needs exactly one. */
   readonly claims: ReadonlyMap<Digest, readonly KeyHolder[]>
 }
 
@@ -70,7 +68,7 @@ export type AccountKeySurvey = {
 export async function surveyAccountKeys(redis: RedisConnection): Promise<AccountKeySurvey> {
   const { keys: names } = redis
   const states = new Map<DocumentId, AccountKeyState>()
-  // In this order: a deletion moves a key from the first to the second, so a key that is deleted meanwhile is not missed.
+  // In this order, since a deletion moves a key from `teamKeys` to `deletedKeys`: no key is missed.
   for (const prefix of [names.teamKeys(''), names.deletedKeys('')])
     for await (const [teamId, hash] of scanHashes(redis, prefix))
       for (const [keyId, field] of Object.entries(hash)) {
@@ -89,17 +87,16 @@ export async function surveyAccountKeys(redis: RedisConnection): Promise<Account
 type Newest = readonly [AccountKeyState, ...AccountKeyState[]]
 
 /**
- * The expected content of the account-key store, computed from the records in any order, by the rules of its scripts (`accountKeyScripts.ts`): a deletion wins,
- * then the highest revision, then a revocation. A digest opens no key if several live keys have it, or if its account key has live records in two
- * partitions.
+ * The expected content of the account-key store, from the records in any order, by the rules of `accountKeyScripts.ts`: a deletion wins, then the highest
+ * revision, then a revocation. A digest opens no key if several live keys have it, or its key has live records in two partitions.
  */
 export class ExpectedAccountKeys {
   readonly states = new Map<DocumentId, Newest>()
   readonly #partitions = new Map<DocumentId, number>()
-  /** The keys with live records in two partitions. */
+  /** Keys with live records in two partitions. */
   readonly #split = new Set<DocumentId>()
 
-  /** Applies a record of `account-keys`. A record that breaks the contract has no effect. */
+  /** A record that breaks the contract has no effect. */
   apply(record: SourceRecord): void {
     const read = readAccountKeyRecord(record.key, record.value)
     if (!read.ok) return
@@ -116,8 +113,8 @@ export class ExpectedAccountKeys {
   }
 
   /**
-   * Digest → for each live key with it, the holders that Redis may have (several after concurrent writes of one revision). A key in `#split` is listed twice,
-   * so that its digest opens nothing.
+   * Digest → for each live key, the holders that Redis may have (several after concurrent writes of one revision). A key in `#split` is listed twice, so that
+   * its digest opens nothing.
    */
   claims(): ReadonlyMap<Digest, readonly (readonly KeyHolder[])[]> {
     const claims = new Map<Digest, KeyHolder[][]>()
@@ -133,7 +130,7 @@ export class ExpectedAccountKeys {
   }
 }
 
-/** Positive if `a` is newer than `b`: a deletion, else the higher revision, else a revocation. Two deletions are equal. */
+/** Positive if `a` is newer than `b`. Two deletions are equal. */
 function orderOf(a: AccountKeyState, b: AccountKeyState): number {
   if (a.key === null || b.key === null) return Number(a.key === null) - Number(b.key === null)
   return a.revision - b.revision || Number(a.key.state === 'revoked') - Number(b.key.state === 'revoked')
@@ -146,7 +143,7 @@ const idOf = ({ teamId, keyId }: KeyHolder): DocumentId => documentId(teamId, ke
 
 type Add = (kind: DifferenceKind, id: DocumentId, detail: string) => void
 
-/** The differences between the account-key store and the topic, of one team's keys or of all. Named by kind and key, so that two comparisons can be matched. */
+/** Named by kind and key, so that two comparisons can be matched. */
 export function compareAccountKeys(
   expected: ExpectedAccountKeys,
   stored: AccountKeySurvey,
@@ -174,13 +171,12 @@ function compareClaims(expected: ExpectedAccountKeys, { claims }: AccountKeySurv
   }
 }
 
-/** Why a digest with several claims opens nothing. */
 function reasonFor(holders: readonly KeyHolder[]): string {
   const ids = [...new Set(holders.map(idOf))]
   return ids.length === 1 ? 'its live records are in two partitions' : `${ids.join(', ')} have the same digest`
 }
 
-/** The claim of a digest that a look-up finds; undefined if there are several, or none. */
+/** The only claim of a digest, which a look-up finds. */
 const opens = <T>(claims: readonly T[] = []): T | undefined => (claims.length === 1 ? claims[0] : undefined)
 
 function compareOpened(stored: KeyHolder | undefined, allowed: readonly KeyHolder[], add: Add): void {
@@ -193,7 +189,7 @@ function compareOpened(stored: KeyHolder | undefined, allowed: readonly KeyHolde
   add(kind, idOf(stored), `${describe(stored)} in Redis, ${known}`)
 }
 
-/** Whether the API accepts a key that, by the topic, is unknown, revoked, or expires earlier. */
+/** Whether the API accepts a key that is unknown, revoked, or expires earlier in the topic. */
 const isAcceptedWrongly = (stored: KeyHolder, allowed: readonly KeyHolder[]): boolean =>
   stored.state === 'active' &&
   !allowed.some(
@@ -209,7 +205,7 @@ function compareStates(expected: ExpectedAccountKeys, { states }: AccountKeySurv
     const problem = problemOf(states.get(id), newest)
     if (problem !== undefined) add(problem[0], id, problem[1])
   }
-  // A deletion in Redis without a record is right: Kafka has removed the record after its retention.
+  // A deletion in Redis without a record is right: Kafka removes the record after its retention.
   for (const [id, { key, revision }] of states)
     if (key !== null && !expected.states.has(id))
       add('key-differs', id, `revision ${revision} in Redis, none in the topic`)

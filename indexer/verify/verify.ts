@@ -27,12 +27,12 @@ export const command = new Command()
   .addHelpText('after', '\nExit code 0: equal. 1: with differences. 2: could not be judged.')
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exitCodes.notJudged))
   .action(async ({ team, share, json }: { team?: TeamId; share: Share; json?: true }) => {
-    // Without this handler, Node would exit with code 1, which means that there are differences.
+    // Otherwise Node would exit with code 1, which means that there are differences.
     process.on('uncaughtException', (error) => {
       process.stderr.write(`verify: ${summaryOf(error)}\n`)
       process.exit(exitCodes.notJudged)
     })
-    // Processes that serve requests on this machine get the processor first.
+    // Processes that serve requests get the processor first.
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
     const run = async (tools: CommandTools): Promise<void> => {
       const { lines, result } = await verify({ ...tools, team, share, pauseIfBusy: pausesAsLong(tools.signal) })
@@ -44,9 +44,9 @@ export const command = new Command()
   })
 
 /**
- * Compares every document and every account key with the topics; with a share of several, the documents of its partitions, and account keys only in the
- * first share. Resolves with `lines` (one for each difference, the last one with the result) and with the
- * same as an object. Rejects if the result would not be valid: indices, commits or Redis are incomplete, or were replaced meanwhile.
+ * Compares every document and every account key with the topics; a share of several compares the documents of its partitions, and only the first one the
+ * account keys. Resolves with `lines` (the listed differences, then a line with the result) and with `result`, the same for `--json`. Rejects if indices,
+ * commits or Redis are incomplete, or were replaced meanwhile.
  */
 export async function verify(context: VerifyContext) {
   const differences = new DifferenceReport()
@@ -67,14 +67,11 @@ export async function verify(context: VerifyContext) {
 type Verified = {
   readonly documents: number
   readonly records: number
-  /** The number of offsets that no indexer had committed when the comparison started: the uncommitted records, and the gaps between them. */
+  /** See `CommittedTopics`. */
   readonly uncommitted: number
 }
 
-/**
- * Compares every document of the serving generation with the records of the topics. Records that indexers have committed for it must be indexed, later ones
- * may be. Meanwhile, records are appended and indexed. Rejects if indices or topics are replaced meanwhile.
- */
+/** Records that indexers have committed must be indexed, later ones may be. Rejects if indices or topics are replaced meanwhile. */
 export async function verifyDocuments(context: VerifyContext, differences: DifferenceReport): Promise<Verified> {
   const { report, share, pauseIfBusy } = context
   const topics = await CommittedTopics.note(context)
@@ -92,17 +89,17 @@ export async function verifyDocuments(context: VerifyContext, differences: Diffe
 
     report.step('digests are compared')
     let isEqual = true
-    for (const { kind, found } of comparison.differences()) {
-      isEqual &&= found.length === 0
-      const ids = found.map(({ id }) => id)
+    for (const { kind, mismatches } of comparison.differences()) {
+      isEqual &&= mismatches.length === 0
+      const ids = mismatches.map(({ id }) => id)
       await readAgain(context, indices, kind, ids, comparison)
       await pauseIfBusy()
     }
     if (!isEqual) {
       await topics.readAppended('records appended meanwhile', comparison)
       await markDeadLetters(context, comparison)
-      for (const { found } of comparison.differences()) {
-        for (const difference of found) differences.add(difference)
+      for (const { mismatches } of comparison.differences()) {
+        for (const difference of mismatches) differences.add(difference)
         await pauseIfBusy()
       }
     }
@@ -113,14 +110,13 @@ export async function verifyDocuments(context: VerifyContext, differences: Diffe
     }
   } finally {
     comparison.close()
-    // Also after an error, since this check may find its cause: an index was missing because another generation serves now.
+    // Also after an error, to find its cause: an index is missing because another generation serves now.
     await topics.expectUnchanged()
   }
 }
 
 /**
- * Marks the records that are dead letters although they fulfil the contract: Elasticsearch has rejected them, or had another content under their revision. So
- * they are not expected in the indices.
+ * Marks dead letters that fulfil the contract, as not expected in the indices: Elasticsearch has rejected them, or had another content under their revision.
  */
 async function markDeadLetters({ config, source, pauseIfBusy, signal }: VerifyContext, comparison: DocumentComparison) {
   await source.readTopic({

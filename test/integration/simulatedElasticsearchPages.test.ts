@@ -3,7 +3,7 @@ import { encodeBulk, sendBulk } from '../../indexer/bulk/bulkApi.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../indexer/convertRecord.ts'
 import type { Generation } from '../../indexer/generations/generation.ts'
 import { Generations } from '../../indexer/generations/generations.ts'
-import { readIndexedLogs } from '../../indexer/indexedLogs.ts'
+import { readLogStatesOfDocuments } from '../../indexer/logStatesOfDocuments.ts'
 import { refreshEveryCopy } from '../../indexer/refreshEveryCopy.ts'
 import { exportList } from '../../src/api/search/exportRows.ts'
 import { createIndexReader, type IndexReader } from '../../src/api/search/indexReader.ts'
@@ -129,7 +129,7 @@ const readLogs = (): Promise<unknown> =>
       { topic: 'submissions', partition: 0, type: 'submissions' },
       { topic: 'submissions', partition: 1, type: 'submissions' },
     ] as const
-    const logs = await readIndexedLogs(clients.elasticsearch, generation, partitions, request)
+    const logs = await readLogStatesOfDocuments(clients.elasticsearch, generation, partitions, request)
     // Random documents may share a position, and then either may be the newest one.
     return [...logs].map(([name, { prefixes }]) => [name, prefixes.map(({ below }) => String(below))])
   })

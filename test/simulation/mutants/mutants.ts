@@ -17,21 +17,21 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'commit-before-refresh': {
     themes: ['crashes'],
     seed: 2,
-    file: 'indexer/visibilityPublisher.ts',
+    file: 'indexer/progressPublisher.ts',
     from: 'await this.#makeSearchable(ranges)\n',
     to: 'await this.#commit(progress)\n    await this.#makeSearchable(ranges)\n',
   },
   'written-lists-forgotten-when-a-step-fails': {
     themes: ['redis', 'refusals'],
     seed: 127,
-    file: 'indexer/visibilityPublisher.ts',
+    file: 'indexer/progressPublisher.ts',
     from: '      for (const list of written) this.#written.add(list)\n',
     to: '',
   },
   'clock-read-after-the-end-offsets': {
     themes: ['delays'],
     seed: 74,
-    file: 'indexer/visibilityPublisher.ts',
+    file: 'indexer/progressPublisher.ts',
     from: `    const askedAtMs = await this.#readClocks()
     const ranges = await offsetRanges()`,
     to: `    const ranges = await offsetRanges()
@@ -54,7 +54,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'watermark-in-the-future': {
     themes: ['clocks'],
     seed: 2,
-    file: 'indexer/visibilityPublisher.ts',
+    file: 'indexer/progressPublisher.ts',
     from: 'Math.min(beforeMs, redisMs)',
     to: 'Math.max(beforeMs, redisMs)',
   },

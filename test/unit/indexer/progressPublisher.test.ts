@@ -1,10 +1,11 @@
 import { pino } from 'pino'
 import { assignPartition } from '../../../indexer/assignedPartition.ts'
-import { replacedAfterMs, unreadLog } from '../../../indexer/readLog.ts'
-import { type RoundResult, VisibilityPublisher, type VisibleRound } from '../../../indexer/visibilityPublisher.ts'
+import { replacedAfterMs, unreadLog } from '../../../indexer/logReplacement.ts'
+import { ProgressPublisher, type RoundResult, type VisibleRound } from '../../../indexer/progressPublisher.ts'
 import type { GenerationTag } from '../../../src/core/elasticsearch/indices.ts'
 import type { PartitionCommit } from '../../../src/core/kafka/consumerGroup.ts'
 import { type Offset, type TeamId, teamList } from '../../../src/core/model/ids.ts'
+import { failed, passed } from '../../../src/core/monitoring/health.ts'
 import { maxListsPerRound } from '../../../src/core/redis/visiblePositions.ts'
 import { eventually } from '../../support/eventually.ts'
 
@@ -41,7 +42,7 @@ function setting(options: { start?: number; high: number }) {
     during.delete(name)
     await new Promise((resolve) => setImmediate(resolve))
   }
-  const publisher = new VisibilityPublisher({
+  const publisher = new ProgressPublisher({
     consumer: {
       assigned: () => [current.assigned],
       commit: (all) => {
@@ -393,7 +394,7 @@ test.each([
   await whileRunning(bench, async (refreshes) => {
     for (let write = 0; write < 50; write++) publisher.noteWrite(list)
     await someTurns()
-    expect(publisher.blockedReason).toBe(fails ? 'refresh fails' : undefined)
+    expect(publisher.health).toEqual(fails ? failed('refresh fails') : passed)
     failing.clear()
     const before = fails ? 0 : 1
     for (let write = 0; write < 50; write++) {
