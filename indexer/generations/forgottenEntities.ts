@@ -6,6 +6,7 @@ import type { CommandTools } from '../engineCommand.ts'
 import { documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
 import type { Generation } from './generation.ts'
 import type { Reconciliation, Version } from './reconciliation.ts'
+import type { SwitchLock } from './switchLock.ts'
 
 /** If more entities lack a record, their topic has lost its records: their deletions were not missed. */
 const maxAbsent = 1_000_000
@@ -80,7 +81,7 @@ export class ForgottenEntities {
    * Writes tombstones of the noted entities without a record, unless the new generation has them by now. To be called once it has every record, also those that
    * were appended during `copyRecorded`. Resolves with the number of tombstones.
    */
-  async drop(reconciliation: Reconciliation, deletedAtMs: number, extendLock: () => Promise<void>): Promise<number> {
+  async drop(reconciliation: Reconciliation, deletedAtMs: number, lock: SwitchLock): Promise<number> {
     let droppedInAll = 0
     const deletedAt = toInstant(deletedAtMs)
     for (const { type, ids } of this.#absent) {
@@ -91,7 +92,7 @@ export class ForgottenEntities {
         dropped += await reconciliation.addMissing(
           some.flatMap((key) => tombstones(key, kindsOf[type], { changedAt: deletedAt })),
         )
-        await extendLock()
+        await lock.extend()
       }
       if (dropped > 0)
         this.#tools.report.step(`${dropped / kindsOf[type].length} ${type} dropped: Kafka has forgotten their deletion`)

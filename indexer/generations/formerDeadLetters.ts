@@ -8,6 +8,7 @@ import type { CommandTools } from '../engineCommand.ts'
 import type { VisiblePartition } from '../progressPublisher.ts'
 import { entityTypeIn } from '../topics.ts'
 import type { Generation } from './generation.ts'
+import type { SwitchLock } from './switchLock.ts'
 
 const documentsPerRequest = 2_000
 
@@ -44,9 +45,9 @@ export class FormerDeadLetters {
 
   /**
    * Compares the states whose positions both generations have reached since the last call. The new generation must be refreshed. `reached`: its visible
-   * partitions; `afterPart`: called at least every few seconds.
+   * partitions; `lock`: extended at least every few seconds; undefined before the switch.
    */
-  async compare(reached: readonly VisiblePartition[], afterPart = async (): Promise<void> => undefined): Promise<void> {
+  async compare(reached: readonly VisiblePartition[], lock: SwitchLock | undefined): Promise<void> {
     const { redis, config } = this.#tools
     for (const type of this.#types) {
       const published = await readPublishedPositions(redis, type, this.#from.tag)
@@ -63,14 +64,14 @@ export class FormerDeadLetters {
         const ids = this.#lacking.get(type) ?? new Set()
         for (const id of await this.#lackingOf(type, states)) ids.add(id)
         this.#lacking.set(type, ids)
-        await afterPart()
+        await lock?.extend()
       }
       this.#compared.set(type, below)
     }
   }
 
   /** The number of entities whose states the old generation lacked and still lacks. To be called last, under the lock of the switch. */
-  async count(afterPart: () => Promise<void>): Promise<number> {
+  async count(lock: SwitchLock): Promise<number> {
     let count = 0
     for (const [type, ids] of this.#lacking) {
       const all = [...ids]
@@ -78,7 +79,7 @@ export class FormerDeadLetters {
         const states = await this.#statesOf(type, all.slice(at, at + documentsPerRequest))
         const passed = states.filter(({ position }) => this.#isCompared(type, position))
         count += (await this.#lackingOf(type, passed)).length
-        await afterPart()
+        await lock.extend()
       }
     }
     return count

@@ -77,14 +77,14 @@ export async function rebuild(options: CommandTools): Promise<void> {
   const announcement = announceToMembers(redis, { tag: target.tag, holder })
   try {
     // 5. Fills the new generation from Kafka, with the help of members.
-    await pipeline.readToTheEnd()
+    await pipeline.fill()
     await announcement.withdraw()
     await pipeline.untilMembersHaveLeft()
     // 6. Copies the documents that it lacks from the serving generation.
     const reconciliation = new Reconciliation(untilFailed, serving, target, replaced)
     await reconcileAll(untilFailed, reconciliation, forgotten)
     const formerLetters = new FormerDeadLetters(untilFailed, serving, target, replaced)
-    await formerLetters.compare(pipeline.visible())
+    await formerLetters.compare(pipeline.visible(), undefined)
     // 7. Switches readers to it.
     await switchOver({ tools: untilFailed, holder, pipeline, reconciliation, forgotten, formerLetters })
   } catch (error) {

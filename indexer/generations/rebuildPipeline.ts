@@ -17,15 +17,13 @@ import { documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
 import { doubtPollMs, MixedLogs } from './findReplacedTypes.ts'
 import type { Generation } from './generation.ts'
 import { Generations } from './generations.ts'
-import { untilCommittedPast } from './untilCommittedPast.ts'
+import { untilCommittedPast, type WaitLimit } from './untilCommittedPast.ts'
 
 /** Longer than the pipeline takes to publish the records in flight (ms). */
 const stopDeadlineMs = 8_500
 /** Longer (ms) than a killed rebuild stays a member of its group. */
 const groupDeadlineMs = 20_000
 const checkMs = 5_000
-/** The deadline (ms) of a wait while the lock of the switch stops the watermark. */
-const switchDeadlineMs = 20_000
 const requestTimeoutMs = 30_000
 const pollMs = 250
 
@@ -78,42 +76,41 @@ export class RebuildPipeline {
     return this.#pipeline.publisher.visible()
   }
 
-  /**
-   * Waits until every record that is in the topics now is searchable in the new generation. Resolves with its visible partitions. With `extendLock`, the
-   * watermark stands still: calls it several times a second, and has a deadline. Without it, members may read some of the partitions.
-   */
-  async readToTheEnd(extendLock?: () => Promise<void>): Promise<readonly VisiblePartition[]> {
+  /** Waits until every record that is in the topics now is searchable in the new generation. Members may read some of the partitions. Reports the progress. */
+  async fill(): Promise<void> {
+    await this.#untilRead(() => this.#visibleOfAllMembers(), this.whileUndisturbed(), true)
+  }
+
+  /** The same after the members have left. Resolves with the visible partitions. */
+  readToTheEnd(limit: WaitLimit): Promise<readonly VisiblePartition[]> {
+    return this.#untilRead(async () => this.visible(), limit, false)
+  }
+
+  async #untilRead(
+    readVisible: () => Promise<readonly VisiblePartition[]>,
+    { deadlineMs, afterPoll }: WaitLimit,
+    reportsProgress: boolean,
+  ): Promise<readonly VisiblePartition[]> {
     const { source, config, report, signal } = this.#tools
     const ends = await source.offsetRanges(documentTopics(config))
     const total = [...ends.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0)
-    const reportBlocked = this.#blockedReporter()
+    let reported = ''
     for (let waitedMs = 0; ; waitedMs += pollMs) {
-      const visible = extendLock === undefined ? await this.#visibleOfAllMembers() : this.visible()
+      const visible = await readVisible()
       const positions = new Map(visible.map((partition) => [partitionName(partition), partition.to]))
       const unread = [...ends].map(([name, { low, high }]) => Math.max(0, Number(high - (positions.get(name) ?? low))))
       const left = unread.reduce((sum, records) => sum + records, 0)
-      if (extendLock === undefined) report.progress('records read', total - left, total)
+      if (reportsProgress) report.progress('records read', total - left, total)
       if (left === 0 && [...ends.keys()].every((name) => positions.has(name))) return visible
-      if (extendLock !== undefined && waitedMs > switchDeadlineMs)
-        throw new Error('the new generation does not reach the end of the topics in time')
-      reportBlocked()
-      // Not under the lock: the check would delay its renewal, and the deadline ends the wait in any case.
-      if (extendLock === undefined && waitedMs % checkMs === 0) await this.expectUndisturbed()
-      await extendLock?.()
-      await sleep(pollMs, undefined, { signal })
-    }
-  }
-
-  /** Returns a function that reports why the pipeline makes no progress, once for each change of the reasons. */
-  #blockedReporter(): () => void {
-    let reported = ''
-    return () => {
+      if (waitedMs > deadlineMs) throw new Error('the new generation does not reach the end of the topics in time')
       const problems = Object.values(this.#pipeline.health()).flatMap((health) => problemIn(health) ?? [])
       const reasons = problems.join('; ')
       if (reasons !== '' && reasons !== reported) {
-        this.#tools.report.step(`waiting: ${reasons}`)
+        report.step(`waiting: ${reasons}`)
         reported = reasons
       }
+      await afterPoll(waitedMs)
+      await sleep(pollMs, undefined, { signal })
     }
   }
 
@@ -147,21 +144,22 @@ export class RebuildPipeline {
   async untilMembersHaveLeft(): Promise<void> {
     const { source, config, report, signal } = this.#tools
     const group = rebuildGroup(config.CONSUMER_GROUP)
+    const { afterPoll } = this.whileUndisturbed()
     for (let waitedMs = 0; ; waitedMs += pollMs) {
       const partitions = await source.offsetRanges(documentTopics(config))
       const ownsAll = this.#pipeline.documentPartitions().length === partitions.size
       if (ownsAll && (await source.groupMembers(group)).length === 1) return
       if (waitedMs === pollMs) report.step('waiting until the members have left')
-      if (waitedMs % checkMs === 0) await this.expectUndisturbed()
+      await afterPoll(waitedMs)
       await sleep(pollMs, undefined, { signal })
     }
   }
 
   /**
-   * Waits until the indexers of the serving generation have committed past every record that this rebuild has rejected (why: `untilCommittedPast`), with a
-   * deadline if there is `extendLock`. A killed rebuild that this one continues may have rejected records below the start offsets: so waits for these, too.
+   * Waits until the indexers of the serving generation have committed past every record that this rebuild has rejected (why: `untilCommittedPast`). A killed
+   * rebuild that this one continues, and members, may have rejected records below the start offsets: so waits for these, too.
    */
-  async untilRejectedAreCommitted(serving: Generation, extendLock?: () => Promise<void>): Promise<void> {
+  async untilRejectedAreCommitted(serving: Generation, limit: WaitLimit): Promise<void> {
     const targets = new Map(
       this.#pipeline
         .documentPartitions()
@@ -169,15 +167,18 @@ export class RebuildPipeline {
     )
     for (const [name, below] of this.#pipeline.rejectedBelow)
       if (below > (targets.get(name) ?? 0n)) targets.set(name, below)
-    // If another rebuild has switched while this one was frozen, indexers never commit for `serving` again: the wait would not end by itself.
+    await untilCommittedPast(this.#tools, serving, targets, limit)
+  }
+
+  /**
+   * A wait without a deadline, which ends with an error when something disturbs the rebuild. Example: another rebuild has switched while this one was frozen.
+   * Then indexers never commit for the generation again that this one waits for.
+   */
+  whileUndisturbed(): WaitLimit {
     const afterPoll = async (waitedMs: number): Promise<void> => {
       if (waitedMs % checkMs === 0) await this.expectUndisturbed()
     }
-    const limit =
-      extendLock === undefined
-        ? { deadlineMs: Number.POSITIVE_INFINITY, afterPoll }
-        : { deadlineMs: switchDeadlineMs, afterPoll: extendLock }
-    await untilCommittedPast(this.#tools, serving, targets, limit)
+    return { deadlineMs: Number.POSITIVE_INFINITY, afterPoll }
   }
 
   /**

@@ -61,7 +61,6 @@ export class Reconciliation {
   readonly #request: RequestOptions
   /** `<index>/<shard>` → the sequence number up to which its writes were compared. */
   readonly #compared = new Map<string, number>()
-  /** `<index>/<shard>` → the highest sequence number of its primary when the last pass started. */
   #begun: ReadonlyMap<string, number> = new Map()
   readonly #writer: BulkWriter
   /** Rejects at a bug of the writer, or when the signal aborts. */
@@ -94,21 +93,17 @@ export class Reconciliation {
     })
   }
 
-  /**
-   * Compares every write that primaries have started before this call, acknowledged or not, while indexers go on writing. Returns a function to be called until
-   * it resolves with true; while writes are not compared, that function runs another pass.
-   */
-  async beginWhole(): Promise<() => Promise<boolean>> {
-    await this.pass()
-    const targets = this.#begun
-    return async () => {
-      // After a failover, the new primary may have fewer sequence numbers: the writes above them are lost, and not waited for.
-      const isCompared = [...targets].every(
-        ([shard, last]) => (this.#compared.get(shard) ?? -1) >= Math.min(last, this.#begun.get(shard) ?? last),
-      )
-      if (!isCompared) await this.pass()
-      return isCompared
-    }
+  /** The writes that primaries had started when the last pass began, acknowledged or not: `<index>/<shard>` → the highest sequence number. */
+  get begun(): ReadonlyMap<string, number> {
+    return this.#begun
+  }
+
+  /** Whether the passes have compared these writes. Copies of a shard may get a write after its primary, so that only a later pass compares it. */
+  hasCompared(writes: ReadonlyMap<string, number>): boolean {
+    // After a failover, the new primary may have fewer sequence numbers: the writes above them are lost, and not waited for.
+    return [...writes].every(
+      ([shard, last]) => (this.#compared.get(shard) ?? -1) >= Math.min(last, this.#begun.get(shard) ?? last),
+    )
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { EntityType } from '../../src/core/model/ids.ts'
-import { acquireSwitchLock, extendSwitchLock, readServing, releaseSwitchLock } from '../../src/core/redis/serving.ts'
+import { readServing } from '../../src/core/redis/serving.ts'
 import { type SwitchResult, switchServing } from '../../src/core/redis/switchServing.ts'
 import { knowsDeletions, newCursorKey } from '../../src/core/redis/visiblePositions.ts'
 import { until } from '../backoff.ts'
@@ -13,12 +13,8 @@ import type { Generation } from './generation.ts'
 import type { Generations } from './generations.ts'
 import { generationsOf, type RebuildPipeline } from './rebuildPipeline.ts'
 import type { Reconciliation } from './reconciliation.ts'
+import { SwitchLock } from './switchLock.ts'
 
-/** The lock expires this long (ms) after its last extension. Until then, also after a kill, positions and watermark stand still. */
-const maxLockMs = 10_000
-const renewalMs = 2_500
-/** After so many renewals without a call of `extendLock`, the lock expires: a step without progress must not stop the watermark for ever. */
-const maxRenewals = 12
 /** The deadline (ms) of each request to Elasticsearch; shorter than the lock. */
 const switchTimeoutMs = 5_000
 const wholeDeadlineMs = 5_000
@@ -46,24 +42,23 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
   const { from: serving, to: target } = reconciliation
   const generations = generationsOf(tools, switchTimeoutMs)
   await pipeline.expectUndisturbed()
-  await pipeline.untilRejectedAreCommitted(serving)
+  await pipeline.untilRejectedAreCommitted(serving, pipeline.whileUndisturbed())
   // 1. Acquires the lock. From now on, only new list versions of the serving generation are published: its watermark and positions stand still.
-  if (!(await acquireSwitchLock(redis, holder, maxLockMs))) throw new Error('another rebuild is switching')
+  const lock = await SwitchLock.acquire(redis, holder)
   report.step('switching')
-  const { extendLock, stopRenewing } = renewLock(redis, holder)
   try {
     // 2. Reads to the present ends of the topics. No published position of the serving generation is above them.
-    const reached = await pipeline.readToTheEnd(extendLock)
-    await pipeline.untilRejectedAreCommitted(serving, extendLock)
-    const dropped = await forgotten.drop(reconciliation, clock(), extendLock)
+    const reached = await pipeline.readToTheEnd(lock.limit())
+    await pipeline.untilRejectedAreCommitted(serving, lock.limit())
+    const dropped = await forgotten.drop(reconciliation, clock(), lock)
     // 3. Ends the writes of the pipeline: a write after the switch would become visible without a new list version.
     if (!(await pipeline.stop())) throw new Error('the new generation is not written in time: run the rebuild again')
     // 4. Copies every document that was written to the serving generation until now, and makes it searchable.
-    await passWhole(tools, reconciliation, extendLock)
+    await passWhole(tools, reconciliation, lock)
     await refreshEveryCopy(elasticsearch, Object.values(target.indices), { signal, requestTimeout: switchTimeoutMs })
-    await extendLock()
-    await formerLetters.compare(reached, extendLock)
-    const formerLetterCount = await formerLetters.count(extendLock)
+    await lock.extend()
+    await formerLetters.compare(reached, lock)
+    const formerLetterCount = await formerLetters.count(lock)
     // 5. Stores the keys that decide whether the cursors of followers stay valid.
     await pipeline.expectOwn()
     if ((await generations.serving())?.tag !== serving.tag)
@@ -84,47 +79,23 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
       )
     if (switched.kind !== 'switched') throw new Error(`${reasonOf(switched)}: run the rebuild again`)
   } finally {
-    stopRenewing()
-    await releaseSwitchLock(redis, holder).catch(() => undefined)
+    await lock.release()
   }
   report.step(`generation ${target.number} serves`)
   // 7. Moves the aliases. If this process dies first, an indexer or the next rebuild moves them.
   await moveAliases(tools, target)
 }
 
-type LockRenewal = {
-  /** Extends the lock; rejects if it has expired. Each step calls it whenever it has made progress. */
-  extendLock(): Promise<void>
-  stopRenewing(): void
-}
-
-/** Renews the lock in the background, until `extendLock` was not called for `maxRenewals` renewals (30 s). Then the lock expires. */
-function renewLock(redis: CommandTools['redis'], holder: string): LockRenewal {
-  let renewals = 0
-  // Errors are ignored: if the lock has expired, the next `extendLock` rejects.
-  const renewal = setInterval(() => {
-    if (renewals++ < maxRenewals) extendSwitchLock(redis, holder, maxLockMs).catch(() => undefined)
-  }, renewalMs)
-  return {
-    extendLock: async () => {
-      renewals = 0
-      if (!(await extendSwitchLock(redis, holder, maxLockMs))) throw new Error('the lock of the switch has expired')
-    },
-    stopRenewing: () => clearInterval(renewal),
-  }
-}
-
 /** Compares every write to the old generation that has started before this call, also those that copies of a shard get later. */
-async function passWhole(
-  { signal }: CommandTools,
-  reconciliation: Reconciliation,
-  extendLock: () => Promise<void>,
-): Promise<void> {
-  await extendLock()
-  const pass = await reconciliation.beginWhole()
+async function passWhole({ signal }: CommandTools, reconciliation: Reconciliation, lock: SwitchLock): Promise<void> {
+  await lock.extend()
+  await reconciliation.pass()
+  const writes = reconciliation.begun
   const isWhole = async (): Promise<boolean> => {
-    await extendLock()
-    return await pass()
+    await lock.extend()
+    if (reconciliation.hasCompared(writes)) return true
+    await reconciliation.pass()
+    return false
   }
   if (!(await until(isWhole, wholeDeadlineMs, signal)))
     throw new Error('copies of the old generation lack what others have: run the rebuild again')
