@@ -22,7 +22,7 @@ const maxContested = 100
 /** `stale`: the same or a newer state was stored before. */
 export type RecordResult = 'indexed' | 'stale' | Problem
 
-type KeyChange = RecordKey & AccountKeyState
+export type KeyChange = RecordKey & AccountKeyState
 
 type AccountKeysDeps = {
   readonly config: Config

@@ -219,13 +219,13 @@ export class SourceConsumer {
   #take(record: SourceRecord, state: AssignedPartition): void {
     const bytes = recordBytes(record)
     state.log.noteTime(record.offset, record.appendedAtMs)
-    const markProcessed = state.offsets.track(record.offset, record.appendedAtMs)
+    const entry = state.offsets.track(record.offset, record.appendedAtMs)
     this.#inFlight.add(record.topic, bytes)
     this.#options.onRecord(record, state, () => {
       this.#inFlight.add(record.topic, -bytes)
       // After a rebalance, the next owner reads this record again.
       if (!state.left.aborted) {
-        const behind = state.processedBehind + 1 - markProcessed()
+        const behind = state.processedBehind + 1 - state.offsets.markProcessed(entry)
         this.#inFlight.add(record.topic, (behind - state.processedBehind) * trackedBytes)
         state.processedBehind = behind
       }

@@ -1,7 +1,7 @@
 import type { Offset } from '../src/core/model/ids.ts'
 
 /** `end`: the position once this record and all earlier ones are processed; above `offset + 1` if offsets are missing after it. */
-type Entry = { end: bigint; readonly appendedAtMs: number; isProcessed: boolean }
+export type Entry = { end: bigint; readonly appendedAtMs: number; isProcessed: boolean }
 
 export type OffsetProgress = {
   /** Every record below this offset is processed. */
@@ -30,14 +30,17 @@ export class OffsetTracker {
     this.#position = start
   }
 
-  /** Adds a record, in order of offsets. Returns a function that marks it as processed, and returns how many records the position passed by that. */
-  track(offset: Offset, appendedAtMs: number): () => number {
+  /** Adds a record, in order of offsets. Returns its entry, for `markProcessed`. */
+  track(offset: Offset, appendedAtMs: number): Entry {
     const entry = { end: offset + 1n, appendedAtMs, isProcessed: false }
     this.#entries.push(entry)
-    return () => {
-      entry.isProcessed = true
-      return this.#advance()
-    }
+    return entry
+  }
+
+  /** Returns how many records the position has passed by that. */
+  markProcessed(entry: Entry): number {
+    entry.isProcessed = true
+    return this.#advance()
   }
 
   /** Every record up to `lastOffset` is tracked: other offsets up to it have no record, and are passed over. */

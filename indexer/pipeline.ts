@@ -1,29 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
 import type { Config } from '../src/core/config/config.ts'
-import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
+import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../src/core/model/ids.ts'
 import { type CheckOutcome, problemIn } from '../src/core/monitoring/health.ts'
 import type { RoundPublished } from '../src/core/redis/visiblePositions.ts'
-import type { AccountKeys, RecordResult } from './accountKeys.ts'
+import type { AccountKeys } from './accountKeys.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 import { bulkBounds, bulkSender } from './bulk/bulkApi.ts'
-import { expectOwnIndices } from './bulk/bulkFailure.ts'
 import { BulkWriter } from './bulk/bulkWriter.ts'
-import type { Outcome } from './bulk/job.ts'
 import { checkLogs } from './checkLogs.ts'
 import { type Reading, SourceConsumer } from './consumer.ts'
-import { convertRecord } from './convertRecord.ts'
-import { type DeadLetterWriter, sameRevision } from './deadLetters/deadLetters.ts'
+import type { DeadLetterWriter } from './deadLetters/deadLetters.ts'
 import type { Generation } from './generations/generation.ts'
 import { logStateText } from './logReplacement.ts'
 import { readLogStatesOfDocuments } from './logStatesOfDocuments.ts'
-import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
+import type { PipelineMetrics } from './metrics.ts'
 import { ProgressPublisher, type RoundResult, type VisibleRound } from './progressPublisher.ts'
+import { RecordHandler } from './recordHandler.ts'
 import { refreshEveryCopy } from './refreshEveryCopy.ts'
 import { fetchStartOffsets, formerLeaderMs, rebuildGroup, type StartOffset } from './startOffsets.ts'
 import { documentPartitionsIn, documentTopics } from './topics.ts'
-import { traceRecord } from './tracing.ts'
 
 const refreshTimeoutMs = 30_000
 const drainDeadlineMs = 4_000
@@ -68,31 +65,30 @@ export type PipelineHealth = Readonly<Record<'writer' | 'publisher' | 'consumer'
 export class Pipeline {
   readonly #options: PipelineOptions
   readonly #writing = new AbortController()
-  /** `partitionName` → the offset after the last record that a rebuild rejected. */
-  readonly rejectedBelow = new Map<string, bigint>()
   readonly writer: BulkWriter
   readonly consumer: SourceConsumer
   readonly publisher: ProgressPublisher
+  readonly #recordHandler: RecordHandler
 
   constructor(options: PipelineOptions) {
     this.#options = options
     this.writer = this.#createWriter()
     this.consumer = this.#createConsumer()
     this.publisher = this.#createPublisher()
+    const { writer, publisher } = this
+    this.#recordHandler = new RecordHandler({ ...options, writer, publisher, signal: this.#writing.signal })
   }
 
   #createWriter(): BulkWriter {
     const { config, elasticsearch, generation, serving, metrics, log, fail } = this.#options
-    const calls = bulkSender(elasticsearch, generation, metrics, this.#writing.signal)
+    const { signal } = this.#writing
     return new BulkWriter({
-      ...calls,
-      send: async (documents) =>
-        serving ? await calls.send(documents) : expectOwnIndices(await calls.send(documents)),
+      ...bulkSender(elasticsearch, generation, { metrics, signal, isRebuild: serving === undefined }),
       ...bulkBounds,
       maxRecordsPerSecond: config.MAX_RECORDS_PER_SECOND,
       elapsedMs: () => performance.now(),
       random: Math.random,
-      signal: this.#writing.signal,
+      signal,
       onBlocked: (failure) => {
         if (failure === undefined) log.info('documents are written again')
         else
@@ -108,7 +104,7 @@ export class Pipeline {
       ...this.#options,
       maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES,
       startOffsets: (partitions) => this.#fetchStartOffsets(partitions),
-      onRecord: (record, assigned, onProcessed) => this.#process(record, assigned, onProcessed),
+      onRecord: (record, assigned, onProcessed) => this.#recordHandler.handle(record, assigned, onProcessed),
       onRebalance: () => metrics.rebalances.inc(),
       random: Math.random,
     })
@@ -209,6 +205,11 @@ export class Pipeline {
     return this.consumer.assigned().filter(({ topic }) => documents.includes(topic))
   }
 
+  /** `partitionName` → the offset after the last record that a rebuild rejected. */
+  get rejectedBelow(): ReadonlyMap<string, bigint> {
+    return this.#recordHandler.rejectedBelow
+  }
+
   health(): PipelineHealth {
     return {
       writer: this.writer.health(),
@@ -217,66 +218,4 @@ export class Pipeline {
       decoding: this.consumer.decoding(),
     }
   }
-
-  /** Takes a callback: a promise for each of thousands of records would cost too much. */
-  #process(record: SourceRecord, assigned: AssignedPartition, onProcessed: () => void): void {
-    const { config, serving } = this.#options
-    const { signal } = this.#writing
-    const finish = (result: RecordResult): void => this.#countOrReject(record, assigned, result, onProcessed)
-    const converted = convertRecord(record, config)
-    if (converted.kind === 'rejected') finish(converted.problem)
-    else if (converted.kind === 'account-key') {
-      if (serving === undefined) finish('stale')
-      else this.#failUnlessDone(serving.accountKeys.apply(converted.change, record, signal).then(finish))
-    } else {
-      const { documents, list } = converted
-      const traceOutcome = traceRecord(record, documents)
-      const done = (outcome: Outcome): void => {
-        traceOutcome?.(outcome.kind)
-        assigned.visible.noteWrite(list, record.offset)
-        this.publisher.noteWrite(list)
-        if (outcome.kind === 'rejected') finish({ path: 'document', rule: outcome.reason })
-        else finish(outcome.kind === 'conflict' ? sameRevision : outcome.kind)
-      }
-      // Conflicts below `deadLetteredBelow` were reported before; a rebuild reports none.
-      const reportsConflicts = serving !== undefined && record.offset >= assigned.start.deadLetteredBelow
-      this.writer.submit({ documents, reportsConflicts, name: () => nameOf(record), done })
-    }
-  }
-
-  /** Counts a record. If it is rejected, a live indexer that still owns the partition writes its dead letter first. */
-  #countOrReject(record: SourceRecord, assigned: AssignedPartition, result: RecordResult, onProcessed: () => void) {
-    const { serving, metrics } = this.#options
-    const { topic } = record
-    const count = (counted: RecordOutcome): void => {
-      metrics.records.inc({ topic, outcome: counted })
-      onProcessed()
-    }
-    if (typeof result === 'string') {
-      serving?.deadLetters.recordAccepted(record)
-      count(result)
-    } else if (serving === undefined) {
-      const below = this.rejectedBelow.get(partitionName(record)) ?? 0n
-      if (record.offset >= below) this.rejectedBelow.set(partitionName(record), record.offset + 1n)
-      count('stale')
-    } else if (assigned.left.aborted) {
-      // The next owner of the partition reads this record again, and writes its dead letter.
-      count('stale')
-    } else {
-      if (result === sameRevision) metrics.revisionConflicts.inc({ topic })
-      const letter = serving.deadLetters.reject(record, result, assigned)
-      this.#failUnlessDone(letter.then(count))
-    }
-  }
-
-  /** Stops the pipeline if `handling` rejects. Failures of Kafka and Redis are retried inside it, so a rejection is a bug, except during shutdown. */
-  #failUnlessDone(handling: Promise<void>): void {
-    handling.catch((error: unknown) => {
-      if (!this.#writing.signal.aborted) this.#options.fail(error)
-    })
-  }
 }
-
-/** The key was validated, and contains only ids. */
-const nameOf = ({ topic, partition, offset, key }: SourceRecord): string =>
-  `${topic}/${partition}/${offset}, key ${key?.toString()}`

@@ -3,7 +3,6 @@ import { copySource, type Documents, type DocumentWrite, withNamesOnce } from '.
 import type { BulkCalls } from './bulkApi.ts'
 import { type BulkFailure, classifyRequestError, type ItemOutcome, type RequestFailure } from './bulkFailure.ts'
 import type { BulkQueue } from './bulkQueue.ts'
-import type { BatchResult } from './bulkScheduler.ts'
 import {
   bytesOf,
   confirmSuspicion,
@@ -23,6 +22,14 @@ type Batch = {
   /** Records whose revision was stored before, with the same or with other content. */
   readonly repeated: Job[]
   readonly failed: Job[]
+}
+
+type BatchResult = {
+  /** Whether at least one request of the batch had results by document. If not, Elasticsearch is away or refuses everything. */
+  readonly hasResults: boolean
+  readonly failed: readonly Job[]
+  /** A comparison that goes on while the next batch is sent; resolves with more failed jobs. */
+  readonly comparison?: Promise<readonly Job[]> | undefined
 }
 
 export type BatchWriterOptions = BulkCalls & {

@@ -7,7 +7,13 @@ import { readFormRecord, readSubmissionRecord } from '../../src/core/model/recor
 import { type Documents, type DocumentWrite, formWrites, submissionWrites } from '../convertRecord.ts'
 import type { PipelineMetrics } from '../metrics.ts'
 import { bulkChannel } from '../tracing.ts'
-import { classifyItem, type ItemError, type ItemOutcome, MalformedBulkResponse } from './bulkFailure.ts'
+import {
+  classifyItem,
+  expectOwnIndices,
+  type ItemError,
+  type ItemOutcome,
+  MalformedBulkResponse,
+} from './bulkFailure.ts'
 import type { BulkBounds } from './bulkQueue.ts'
 import type { Stored } from './job.ts'
 
@@ -102,11 +108,18 @@ export type BulkCalls = BulkQueries & {
 
 type WrittenIndices = { readonly indices: Indices; readonly writeAliases: WriteAliases }
 
+type SenderOptions = {
+  readonly metrics: Pick<PipelineMetrics, 'bulkBytes' | 'bulkSeconds' | 'countItems'>
+  readonly signal: AbortSignal
+  /** Whether a rebuild writes: `send` rejects once its write alias is gone (`expectOwnIndices`). An indexer waits until the alias is restored. */
+  readonly isRebuild: boolean
+}
+
+/** Returns the calls of a writer. Its bulk requests are measured and traced. */
 export function bulkSender(
   client: Client,
   written: WrittenIndices,
-  metrics: PipelineMetrics,
-  signal: AbortSignal,
+  { metrics, signal, isRebuild }: SenderOptions,
 ): BulkCalls {
   const options = { signal }
   return {
@@ -117,7 +130,7 @@ export function bulkSender(
       const send = (): Promise<ItemOutcome[]> => sendBulk(client, body, documents, options).finally(stop)
       const outcomes = await bulkChannel.tracePromise(send, { documents, bytes: body.length })
       metrics.countItems(outcomes)
-      return outcomes
+      return isRebuild ? expectOwnIndices(outcomes) : outcomes
     },
     ...bulkQueries(client, written, options),
   }

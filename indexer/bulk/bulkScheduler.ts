@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { backoffMs } from '../backoff.ts'
+import type { BatchWriter } from './batchWriter.ts'
 import type { BulkQueue, Lane } from './bulkQueue.ts'
 import type { Job, RecordWrite } from './job.ts'
 
@@ -12,14 +13,6 @@ export type SchedulerOptions = {
   onFatal(error: Error): void
 }
 
-export type BatchResult = {
-  /** Whether at least one request of the batch had results by document. If not, Elasticsearch is away or refuses everything. */
-  readonly hasResults: boolean
-  readonly failed: readonly Job[]
-  /** A comparison that goes on while the next batch is sent; resolves with more failed jobs. */
-  readonly comparison?: Promise<readonly Job[]> | undefined
-}
-
 /** Batches in flight at once in the lane `ordinary` (`bulkQueue.ts`). While Elasticsearch is overloaded, and in the lane `withoutPrimary`, only one is. */
 const maxBatchesInFlight = 2
 /** With `maxRecordsPerSecond`, a batch has at most the records of this time (s). */
@@ -29,16 +22,16 @@ const burstSeconds = 0.1
 export class BulkScheduler {
   readonly #options: SchedulerOptions
   readonly #queue: BulkQueue
-  readonly #writeBatch: (jobs: readonly Job[]) => Promise<BatchResult>
+  readonly #batchWriter: Pick<BatchWriter, 'write'>
   readonly #batchesInFlight: Record<Lane, number> = { withoutPrimary: 0, ordinary: 0 }
   readonly #perSecond: number
   #isScheduled = false
   #isResting = false
 
-  constructor(options: SchedulerOptions, queue: BulkQueue, writeBatch: (jobs: readonly Job[]) => Promise<BatchResult>) {
+  constructor(options: SchedulerOptions, queue: BulkQueue, batchWriter: Pick<BatchWriter, 'write'>) {
     this.#options = options
     this.#queue = queue
-    this.#writeBatch = writeBatch
+    this.#batchWriter = batchWriter
     this.#perSecond = options.maxRecordsPerSecond ?? Number.POSITIVE_INFINITY
   }
 
@@ -79,7 +72,7 @@ export class BulkScheduler {
   }
 
   async #sendBatch(lane: Lane, jobs: readonly Job[]): Promise<void> {
-    const { hasResults, failed, comparison } = await this.#writeBatch(jobs)
+    const { hasResults, failed, comparison } = await this.#batchWriter.write(jobs)
     if (comparison !== undefined) this.run(comparison.then((compared) => this.retryLater(compared)))
     const retries = this.retryLater(failed)
     // A batch without results counts as in flight until its backoff has ended, so that Elasticsearch gets fewer requests.

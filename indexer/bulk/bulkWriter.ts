@@ -13,9 +13,8 @@ export class BulkWriter {
 
   constructor(options: WriterOptions) {
     const queue = new BulkQueue(options)
-    const batchWriter = new BatchWriter(options, queue)
-    this.#batchWriter = batchWriter
-    this.#scheduler = new BulkScheduler(options, queue, (jobs) => batchWriter.write(jobs))
+    this.#batchWriter = new BatchWriter(options, queue)
+    this.#scheduler = new BulkScheduler(options, queue, this.#batchWriter)
   }
 
   /** Queues a record. The queue is not bounded: the caller bounds the bytes in flight. */

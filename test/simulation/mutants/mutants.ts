@@ -40,9 +40,9 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'dead-letter-not-awaited': {
     themes: ['contract', 'network'],
     seed: 21,
-    file: 'indexer/pipeline.ts',
-    from: 'this.#failUnlessDone(letter.then(count))',
-    to: "letter.catch(() => undefined)\n      count('dead-letter')",
+    file: 'indexer/recordHandler.ts',
+    from: 'this.#failUnlessDone(letter.then((outcome) => this.#count(record, outcome, onProcessed)))',
+    to: "letter.catch(() => undefined)\n      this.#count(record, 'dead-letter', onProcessed)",
   },
   'commit-of-another-generation-counts': {
     themes: ['generations'],
@@ -171,9 +171,9 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'stale-write-leaves-no-token': {
     themes: ['crashes', 'groups'],
     seed: 318,
-    file: 'indexer/pipeline.ts',
-    from: 'assigned.visible.noteWrite(list, record.offset)\n        this.publisher.noteWrite(list)',
-    to: "if (outcome.kind !== 'stale') {\n          assigned.visible.noteWrite(list, record.offset)\n          this.publisher.noteWrite(list)\n        }",
+    file: 'indexer/recordHandler.ts',
+    from: 'assigned.visible.noteWrite(list, record.offset)\n      publisher.noteWrite(list)',
+    to: "if (outcome.kind !== 'stale') {\n        assigned.visible.noteWrite(list, record.offset)\n        publisher.noteWrite(list)\n      }",
   },
   'other-content-is-stale': {
     themes: ['contract'],

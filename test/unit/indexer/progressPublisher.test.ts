@@ -75,11 +75,11 @@ function setting(options: { start?: number; high: number }) {
   })
   /** Hands a record of the list to the writer; the returned function acknowledges its write. */
   const submit = (offset: number, of = list): (() => void) => {
-    const processed = offsets.track(at(offset), 50)
+    const entry = offsets.track(at(offset), 50)
     return () => {
       assigned.visible.noteWrite(of, at(offset))
       publisher.noteWrite(of)
-      processed()
+      offsets.markProcessed(entry)
     }
   }
   return { offsets, current, publisher, submit, steps, commits, rounds, failing, during }
@@ -121,7 +121,7 @@ describe('A round', () => {
 
 test('a round that is requested while another refreshes begins after it, and commits only what it has refreshed', async () => {
   const { offsets, publisher, steps, during } = setting({ high: 1 })
-  offsets.track(at(0), 50)()
+  offsets.markProcessed(offsets.track(at(0), 50))
   publisher.noteWrite(list)
   let second: Promise<RoundResult> | undefined
   during.set('refresh', () => {
@@ -135,7 +135,7 @@ test('a round that is requested while another refreshes begins after it, and com
 
 test('a partition that was given to another indexer is no longer committed', async () => {
   const { offsets, current, publisher, steps, during } = setting({ high: 1 })
-  offsets.track(at(0), 50)()
+  offsets.markProcessed(offsets.track(at(0), 50))
   publisher.noteWrite(list)
   during.set('refresh', () => {
     current.assigned = { ...current.assigned }
@@ -157,14 +157,14 @@ test('an idle partition is published with the time of each round, and committed 
 test('a time is published only once every record appended before it is processed', async () => {
   const { offsets, publisher, rounds, current } = setting({ high: 0 })
   await publisher.publish()
-  offsets.track(at(0), 50)()
-  const processed = offsets.track(at(1), 60)
+  offsets.markProcessed(offsets.track(at(0), 50))
+  const entry = offsets.track(at(1), 60)
   current.end = 2
   for (const nowMs of [200_000, 300_000]) {
     current.nowMs = nowMs
     await publisher.publish()
   }
-  processed()
+  offsets.markProcessed(entry)
   await publisher.publish()
   expect(rounds.map(({ partitions }) => partitions[0]?.timeMs)).toEqual([100_000, 100_000, 100_000, 300_000])
 })
@@ -172,7 +172,7 @@ test('a time is published only once every record appended before it is processed
 test('a partition is reported as visible as far as it is committed', async () => {
   const { offsets, publisher, failing } = setting({ start: 3, high: 4 })
   expect(publisher.visible()).toEqual([])
-  offsets.track(at(3), 4_000)()
+  offsets.markProcessed(offsets.track(at(3), 4_000))
   publisher.noteWrite(list)
   failing.add('commit')
   await expect(publisher.publish()).rejects.toThrow('commit fails')
