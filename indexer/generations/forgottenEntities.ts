@@ -8,7 +8,7 @@ import type { Generation } from './generation.ts'
 import type { Reconciliation, Version } from './reconciliation.ts'
 import type { SwitchLock } from './switchLock.ts'
 
-/** If more entities lack a record, their topic has lost its records: their deletions were not missed. */
+/** If more entities lack a record, the topic has lost its records. */
 const maxAbsent = 1_000_000
 const documentsAtOnce = 500
 
@@ -20,7 +20,7 @@ const documentsAtOnce = 500
 export class ForgottenEntities {
   readonly #tools: CommandTools
   readonly #hasCarriedOver: Generation['hasCarriedOver']
-  /** The noted entities, without topics that may lack records of live entities: replaced ones, and those with another policy than `compact`. */
+  /** The noted entities. Replaced topics, and those with another policy than `compact`, are left out: they may lack records of live entities. */
   readonly #absent: readonly { readonly topic: string; readonly type: EntityType; readonly ids: Set<DocumentId> }[]
 
   constructor(
@@ -67,7 +67,7 @@ export class ForgottenEntities {
           if (id !== undefined && ids.delete(id)) recorded.add(id)
         },
       })
-      // If more entities lack a record than the topic has records, the topic was probably lost, and they are live. Tombstones could not be undone.
+      // If more entities lack a record than the topic has records, the topic was probably lost, and the entities are live. Tombstones could not be undone.
       if (ids.size > records)
         throw new Error(
           `${topic} has ${records} records and none of ${ids.size} ${type}: was it lost? Have them all appended again`,
