@@ -59,7 +59,7 @@ export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: In
   const { config } = tools
   // 1. Checks that the product has deleted the submission, and an indexer has applied the deletion.
   const records = await readKept(tools, config.TOPIC_SUBMISSIONS, recordsOf(id, config))
-  const own = records.filter(({ other }) => other === undefined)
+  const own = records.filter(({ otherKey }) => otherKey === undefined)
   expectDeleted(id, own)
   const kept = [
     [config.TOPIC_SUBMISSIONS, records],
