@@ -61,7 +61,7 @@ export class BatchWriter {
     return first === undefined ? 0 : this.#options.elapsedMs() - first.sinceMs
   }
 
-  /** Writes a batch. Rejects only because of a bug, and once the writer is stopped. */
+  /** Rejects only because of a bug, and once the writer is stopped. */
   async write(jobs: readonly Job[]): Promise<BatchResult> {
     const batch: Batch = { hasResults: false, badRequests: [], repeated: [], failed: [] }
     await this.#attempt(jobs, batch)
@@ -141,7 +141,7 @@ export class BatchWriter {
     const suspects = documents.filter((_, at) => outcomes[at]?.kind === 'suspect')
     const shards = [...new Map(suspects.map((document) => [shardOf(document), document]))]
     if (shards.length === 0) return new Set()
-    // If this query fails, no document counts as at fault. The next failed attempt queries again.
+    // If this query fails, no document counts as at fault.
     const answers = await this.#options.takesWrites(shards.map(([, document]) => document)).catch(() => [])
     return new Set(shards.flatMap(([shard], at) => (answers[at] === true ? [shard] : [])))
   }

@@ -89,7 +89,6 @@ export class GenerationRunner {
     return reasons.length > 0 ? failed(`no watermark is promised: ${reasons.join('; ')}`) : passed
   }
 
-  /** Fails if a log was replaced after the generation was read from it. */
   logs(): CheckOutcome {
     const partitions = this.current?.pipeline.documentPartitions() ?? []
     const replaced = partitions.filter(({ log: readLog }) => readLog.isReplaced).map(partitionName)

@@ -92,7 +92,6 @@ export class CommittedTopics {
     if (now.#partitions.size > this.#partitions.size) throw new Error('a partition was added meanwhile')
   }
 
-  /** For each type of entities, the numbers of all partitions of its topic. */
   partitionNumbers(): Readonly<Record<EntityType, readonly number[]>> {
     const numbers: Record<EntityType, number[]> = { forms: [], submissions: [] }
     for (const { topic, partition } of this.#partitions.values())
@@ -105,7 +104,6 @@ export class CommittedTopics {
     return this.#own().reduce((sum, { high, committed }) => sum + Number(high - committed), 0)
   }
 
-  /** The partitions of the context's share. */
   #own(): Partition[] {
     return [...this.#partitions.values()].filter(({ partition }) => hasPartition(this.#context.share, partition))
   }
