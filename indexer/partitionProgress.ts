@@ -35,8 +35,8 @@ export function progressOf(
 }
 
 /**
- * The commit of an idle partition is renewed once its `coveredAtMs` is older than this (ms), since a new owner starts with the committed time. Example: the first record
- * in ten days is appended while no indexer runs. With a commit from ten days ago, the new owner would count a deletion as missed.
+ * The commit of an idle partition is renewed once its `coveredAtMs` is older than this (ms), since a new owner starts with the committed time. Example: the
+ * first record in ten days is appended while no indexer runs. With a commit from ten days ago, the new owner would count a deletion as missed.
  */
 const commitAgeMs = 1_000
 

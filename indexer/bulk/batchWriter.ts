@@ -103,7 +103,7 @@ export class BatchWriter {
 
   /**
    * Sends documents in one request; those of a record with `isSentSingly` each alone, the largest first. If this document is too large, no document was stored,
-   * and all get its outcome: the whole record is rejected.
+   * and all get its outcome, so that `#reject` gets the whole record.
    */
   async #send(jobs: readonly Job[], documents: Documents): Promise<ItemOutcome[]> {
     const [only, ...others] = jobs

@@ -185,7 +185,7 @@ export const isPlaceholder = ({ isControlRecord, isGap, isSkipped }: FetchedReco
 
 const placeholder = { key: null, value: null, headers: noHeaders, timestamp: '0' }
 
-/** KafkaJS drops records below the requested offset, and the offsets of a damaged batch may be wrong. So the placeholder of this batch has the highest offset. */
+/** KafkaJS drops records below the requested offset, and the offsets of a damaged batch may be wrong. So its placeholder has the highest offset. */
 const highestOffset = String(2n ** 63n - 1n)
 export const undecodableRecord = (what: string, cause?: unknown): FetchedRecord => ({
   ...placeholder,
