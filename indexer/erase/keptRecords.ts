@@ -10,7 +10,7 @@ import { isAboutSubmission } from './isAboutSubmission.ts'
 /** A record of the submission that is still in a topic. */
 export type KeptRecord = Pick<SourceRecord, 'topic' | 'partition' | 'offset' | 'appendedAtMs'> & {
   readonly isDeletion: boolean
-  /** Set if the record has another key, and only its value contains the id of the submission. */
+  /** Set if only the value of the record contains the id of the submission. */
   readonly otherKey?: OtherKey
 }
 /** `replacedAtMs`: when the next record with that key was appended (epoch ms; `never` if there is none yet). */
@@ -55,7 +55,7 @@ export async function readKept(
   const total = ranges.reduce((sum, { low, high }) => sum + Number(high - low), 0)
   const kept: KeptRecord[] = []
   let done = 0
-  /** Partition and key → the latest recognised record with this other key, until a later record replaces it. */
+  /** Partition and key → the latest `by-value` record with this key, until a later record replaces it. */
   const others = new Map<string, OtherKey>()
   const onRecord = async (record: SourceRecord): Promise<void> => {
     report.progress(`records of ${topic} read`, ++done, total)
@@ -137,7 +137,8 @@ function otherPlace(record: KeptRecord, { key, replacedAtMs }: OtherKey, keeping
   const until = instantAfter(untilMs, keeping)
   const { what, ...place } = placeOf(record)
   const under = key === undefined ? 'no key' : `the key ${key}`
-  const unbounded = replacedAtMs === never ? 'until another record of that key, and its compaction' : noBound
+  const unbounded =
+    replacedAtMs === never ? 'until another record of that key, and its compaction, if the topic is compacted' : noBound
   const how = until === null ? unbounded : `until compaction, or ${untilRetention}`
   return { ...place, state: 'left', until, detail: `${what} under ${under}, whose value contains the id, ${how}` }
 }
