@@ -40,11 +40,11 @@ type AccountKeysDeps = {
  */
 export class AccountKeys {
   readonly #deps: AccountKeysDeps
-  /** The poll for a complete store that all waiting records share. */
+  /** The poll for a complete store, which all waiting records share. */
   #completing: Promise<unknown> | undefined
   /** The error of the last check or replay; undefined if it succeeded, and before the first check. */
   replayError: string | undefined
-  /** Digests that several live keys have, as of the last check; at most a hundred. Such a digest opens no key. */
+  /** Digests that several live keys have, as of the last check; at most a hundred. With such a digest, no request is accepted. */
   contested: readonly ContestedDigest[] = []
 
   constructor(deps: AccountKeysDeps) {

@@ -47,7 +47,6 @@ export type DocumentWrite = {
   readonly version: Revision
   /** The whole document: JSON on one line, in UTF-8. */
   source: Buffer
-  /** Whether it also replaces a document of the same version. */
   readonly replacesSameVersion?: true
   /** The digest of the record's content, for a live list document that was made from a record. */
   readonly digest?: string
@@ -162,7 +161,7 @@ const largePart = (teamId: TeamId, part: 'summary' | 'detail', bytes: number): r
 
 const listEnd = `${summaryDelimiter}}`
 
-/** Copies the source of a document that waits for a retry: as a slice, it would keep the whole shared buffer of finished documents in memory. */
+/** Copies the source of a document that waits for a retry: a slice would keep the whole buffer, shared with finished documents, in memory. */
 export function copySource(document: DocumentWrite): void {
   const { source } = document
   if (source.length === source.buffer.byteLength) return
@@ -178,9 +177,9 @@ function write(kind: DocumentKind, { teamId, entityId }: RecordKey, version: Rev
 export const carriedOver = 0 as LogPosition
 
 /**
- * The source of a list document that a rebuild copies from a replaced log. A live document gets the position `carriedOver`. A tombstone gets none: followers
- * start anew, and need no earlier deletion. Tombstones have no second sort key: no page of a change feed could end between two with position 0. The next page
- * would skip the rest, and with them a deletion that is the first record of partition 0.
+ * The source of a list document that a rebuild copies from a replaced log. A live document gets the position `carriedOver`. A tombstone gets no position:
+ * followers start anew, and need no earlier deletion. Tombstones have no second sort key, so no page of a change feed could end between two with position 0:
+ * the next page would skip the rest, and a deletion that is the first record of partition 0.
  */
 export const asCarriedOver = (source: Buffer): Buffer =>
   Buffer.from(
@@ -212,7 +211,6 @@ export function withNamesOnce(document: DocumentWrite): DocumentWrite {
   return { ...document, source: sourceOf(members.map(([name, raw]) => [name, withoutRepeatedNames(raw)])) }
 }
 
-/** Delimiters mark the summary, so that readers find it. */
 function sourceOf(members: readonly (readonly [name: string, raw: string])[]): Buffer {
   const delimited = (raw: string): string => summaryDelimiter + raw + summaryDelimiter
   return Buffer.from(renderObject(members.map(([name, raw]) => [name, name === 'summary' ? delimited(raw) : raw])))

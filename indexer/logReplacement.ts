@@ -38,15 +38,15 @@ export type LogAnswer = { readonly high: bigint; readonly firstLater: bigint | u
 export const hasPrefix = ({ high, firstLater }: LogAnswer, { below }: LogPrefix): boolean =>
   high >= below && (firstLater === undefined || firstLater >= below)
 
-/** A log counts as replaced once checks have found for this time (ms) that it lacks a prefix. Until then, a former leader may have answered. */
+/** A log counts as replaced once it has lacked a prefix in every check for this time (ms): a former leader may have answered a single check. */
 export const replacedAfterMs = 30_000
 
 /**
  * Detects that a partition is another log than the indices were read from: its topic was created again, its cluster was replaced, or the log has lost its end.
  * KafkaJS gives no id of a log, so append times are compared.
  *
- * A check tests the prefixes that were confirmed before. If the log has them, everything that was read before this check is the prefix of the next one. Why not
- * test that at once?
+ * A check tests the prefixes that were confirmed before. If the log has them, everything that was read before this check is the prefix of the next check. Why
+ * is it not tested at once?
  * 1. An indexer has read offsets 0 to 499, until 10:00. Confirmed: `below` 500, `latestMs` 10:00.
  * 2. The topic is created again and gets 900 records, from 10:05 to 10:20. The indexer reads offsets 500 to 899, without an error.
  * 3. With `below` 900 and `latestMs` 10:20, the new log would pass. With the confirmed prefix, it fails: its records below 500 were appended after 10:00.
@@ -71,7 +71,7 @@ export class ReplacementDetector {
     return this.isReplaced || this.#lacksPrefixSinceMs !== undefined
   }
 
-  /** Whether a check is due at once: none of this owner has succeeded, or the first record of the log was read since the last one. */
+  /** Whether a check is due at once: none of this owner has succeeded, or the first record of the log was read since the last check. */
   isUnchecked(position: bigint): boolean {
     const isOfNothing = position > 0n && this.#prefixes.every(({ below }) => below === 0n)
     return !this.isDoubted && (!this.#isConfirmed || isOfNothing)
@@ -84,7 +84,6 @@ export class ReplacementDetector {
       this.#read = { below: this.#read.below, latestMs: appendedAtMs }
   }
 
-  /** Empty once the log counts as replaced. */
   prefixes(): readonly LogPrefix[] {
     return this.isReplaced ? [] : this.#prefixes
   }

@@ -35,12 +35,11 @@ export function progressOf(
 }
 
 /**
- * The commit of an idle partition is renewed once its `coveredAtMs` is older than this (ms), since a new owner starts with that time. Example: the first record
- * in ten days is appended while no indexer runs. With a commit from ten days ago, the new owner would count a deletion as missed.
+ * The commit of an idle partition is renewed once its `coveredAtMs` is older than this (ms), since a new owner starts with the committed time. Example: the
+ * first record in ten days is appended while no indexer runs. With a commit from ten days ago, the new owner would count a deletion as missed.
  */
 const commitAgeMs = 1_000
 
-/** Whether there is something to commit. */
 export function hasNews({ partition, position, coveredAtMs }: PartitionProgress): boolean {
   const { committed, log } = partition
   if (committed === undefined || position > committed.position) return true

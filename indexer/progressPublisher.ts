@@ -17,7 +17,7 @@ import type { SourceConsumer } from './consumer.ts'
 import { hasNews, type PartitionProgress, progressOf } from './partitionProgress.ts'
 import { commitMetadata } from './startOffsets.ts'
 
-/** `retired`: this indexer is to write another generation. */
+/** `retired`: this indexer must write another generation. */
 export type RoundResult = 'continue' | 'retired'
 
 type PublisherOptions = {
@@ -26,11 +26,11 @@ type PublisherOptions = {
   refresh(): Promise<void>
   /** Writes to Redis, in one script (`visiblePositions.ts`). */
   publishVisible(round: VisibleRound): Promise<RoundPublished>
-  /** Decides by the reply whether this generation is still the one to write. */
+  /** Decides whether this generation must still be written. */
   afterRound(published: RoundPublished): Promise<RoundResult>
   readonly tag: GenerationTag
   redisTimeMs(): Promise<number>
-  /** Whether so many records are in flight that refreshes are to be less frequent: they slow writes down. */
+  /** Whether so many records are in flight that refreshes must be less frequent: refreshes slow writes down. */
   isBehind(): boolean
   readonly clock: () => number
   readonly elapsedMs: () => number
@@ -54,7 +54,7 @@ const minRestMs = 25
 const maxRestMs = 100
 const restAfterFailureMs = 250
 const behindIntervalMs = 10_000
-/** While `isBehind` delays a round, it is read again after this time (ms). */
+/** How often (ms) `isBehind` is read again while it delays a round. */
 const behindCheckMs = 250
 /** The interval (ms) of rounds while nothing is written: they keep the watermark and the commits recent. */
 const idleIntervalMs = 1_000
@@ -78,7 +78,6 @@ export class ProgressPublisher {
   #wake = (): void => undefined
   /** How far the clock of this process is ahead of the clock of Redis (ms). */
   clockOffsetMs: number | undefined
-  /** Of the last round. */
   health: CheckOutcome = passed
 
   constructor(options: PublisherOptions) {
@@ -146,7 +145,7 @@ export class ProgressPublisher {
     await sleep(forMs, undefined, { signal: AbortSignal.any([signal, pause.signal]) }).catch(() => undefined)
   }
 
-  /** Runs one round, after the round in progress. Rejects with the error of a failed step. */
+  /** Runs one round, after the round in progress. */
   publish(): Promise<RoundResult> {
     const round = this.#round.then(() => this.#publishOnce())
     this.#round = round.catch(() => undefined)
@@ -154,8 +153,8 @@ export class ProgressPublisher {
   }
 
   /**
-   * Reads replaced logs from their first offsets (`low`): commits these offsets, and joins the group again. No record of the new logs below the former commits
-   * was read or, if rejected, dead-lettered.
+   * Reads replaced logs from their first offsets (`low`): commits these offsets, and joins the group again. Otherwise records of the new logs below the former
+   * commits would be neither read nor, if rejected, written as dead letters.
    */
   readAgain(replaced: readonly ReplacedPartition[]): Promise<void> {
     const { consumer, tag } = this.#options
@@ -208,8 +207,8 @@ export class ProgressPublisher {
 
   /**
    * Refreshes the indices if anything was written. If a shard has no primary, the refresh fails, but has made the changes in other shards visible. So the
-   * written lists get new versions at once: otherwise the API would serve cached answers until that shard is back. They get new versions once more with their
-   * positions (`PublishedPosition.changedBelow`).
+   * written lists get new versions at once: otherwise the API would serve cached answers until that shard is back. The lists get new versions once more with
+   * their positions (`PublishedPosition.changedBelow`).
    */
   async #makeSearchable(known: OffsetRanges): Promise<void> {
     const { refresh, elapsedMs, publishVisible } = this.#options
@@ -230,8 +229,8 @@ export class ProgressPublisher {
 
   /**
    * Publishes positions and list versions. A partition is withheld while its log may have been replaced, and while the index is in a state that the log never
-   * had (`PublishedPosition.isState`). For a withheld partition, and while a rebuild has the lock of the switch, only list versions are published. The next
-   * publication of its position changes the version of every list.
+   * had (`PublishedPosition.isState`). For a withheld partition, and while a rebuild has the lock of the switch, only list versions are published. The
+   * partition's next publication changes the version of every list.
    */
   async #publishVisible(progress: readonly PartitionProgress[], known: OffsetRanges): Promise<RoundPublished> {
     const visible = progress.filter(
@@ -264,7 +263,7 @@ export class ProgressPublisher {
 
   async #commit(progress: readonly PartitionProgress[]): Promise<void> {
     const { consumer, tag } = this.#options
-    // If a partition was reassigned during this round, the commit of its new owner must not be overwritten by a lower one.
+    // If a partition was reassigned during this round, the commit of its new owner must not be overwritten by a lower commit.
     const assigned = consumer.assigned()
     const due = progress
       .filter((partitionProgress) => hasNews(partitionProgress) && assigned.includes(partitionProgress.partition))
@@ -283,7 +282,6 @@ export class ProgressPublisher {
   }
 }
 
-/** These lists by name or, if they are more than `maxListsPerRound`, every list of the generation. */
 function namedOrAll(lists: readonly TeamList[]): Pick<VisibleRound, 'lists' | 'changesEveryList'> {
   const isBeyondBound = lists.length > maxListsPerRound
   return { lists: isBeyondBound ? [] : lists, changesEveryList: isBeyondBound }

@@ -3,9 +3,9 @@ import type { TeamList } from '../src/core/model/ids.ts'
 /** The first and the last offset of a list's written records that are not below the published position. */
 type Unpublished = { readonly first: bigint; readonly last: bigint }
 
-/** The published position of a partition; whether the next one may be published; which lists get new versions with it. */
+/** The published position of a partition; whether the next position may be published; which lists get new versions with it. */
 export class PublishedPosition {
-  /** The position that this owner has published: every record below it is searchable. Undefined before that. */
+  /** The position that this owner has published: every record below it is searchable. Undefined before the first. */
   visibleTo: bigint | undefined
   /** Every record that was appended before this time (epoch ms) is below `visibleTo`. */
   visibleAtMs = 0
@@ -30,7 +30,6 @@ export class PublishedPosition {
     return this.#hasUnpublishedLists
   }
 
-  /** Only the first call has an effect. */
   noteEnd(end: bigint): void {
     this.#endAtStart ??= end
   }

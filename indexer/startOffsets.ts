@@ -15,7 +15,6 @@ import {
   unreadLog,
 } from './logReplacement.ts'
 
-/** The consumer group of rebuilds. */
 export const rebuildGroup = (consumerGroup: string): string => `${consumerGroup}-rebuild`
 
 /** A commit with the fields of its metadata (`commitMetadata`). */
@@ -23,7 +22,7 @@ export type CommittedOffset = {
   readonly position: Offset
   /** The generation for which every record below `position` was processed: its tag. */
   readonly generation: string | undefined
-  /** Every rejected record below this offset has its dead letter. When it is read again, no second one is written. */
+  /** Every rejected record below this offset has its dead letter. When the record is read again, no second dead letter is written. */
   readonly deadLetteredBelow: Offset
   /** Every record that was appended before this time (epoch ms) is below `position`; `notCovered` if a deletion may have been missed. */
   readonly coveredAtMs: number
@@ -41,7 +40,7 @@ export type StartOffsetOptions = {
   readonly rebuildGroupId: string | undefined
   /** Undefined for account keys. */
   generationOf(topic: string): TargetGeneration | undefined
-  /** `partitionName` → the state (`logStateText`) in Redis of the log from which that generation was read. */
+  /** `partitionName` → the state (`logStateText`), in Redis, of the log from which the generation was read. */
   readonly storedLogs: ReadonlyMap<string, string>
   /** The states of these logs by `partitionName`, from the generation's documents (`logStatesOfDocuments.ts`). */
   logStatesOfDocuments(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, LogState>>
@@ -64,7 +63,7 @@ export async function fetchStartOffsets(
   const { topics, groupId, rebuildGroupId, generationOf, storedLogs, logStatesOfDocuments, clock, patience } = options
   // 1. The clock: every record at or beyond an end was appended after `nowMs`.
   const nowMs = clock()
-  // 2. The commits: one that another indexer makes after step 3 could be beyond an end.
+  // 2. The commits: a commit that another indexer makes after step 3 could be beyond an end.
   const own = await fetchCommittedOffsets(source, groupId, topics)
   const rebuilt = rebuildGroupId === undefined ? noCommits : await fetchCommittedOffsets(source, rebuildGroupId, topics)
   const commitsOf = (partition: TopicPartition): PartitionCommits => {
@@ -80,7 +79,6 @@ export async function fetchStartOffsets(
     (partition) => !namesGeneration(commitsOf(partition)) && !storedLogs.has(partitionName(partition)),
   )
   const indexed = await logStatesOfDocuments(unknown)
-  // 5. The start offsets.
   return new Map(
     partitions.flatMap((partition) => {
       const name = partitionName(partition)
@@ -113,7 +111,7 @@ export async function fetchCommittedOffsets(
 
 const noCommits: ReadonlyMap<string, CommittedOffset> = new Map()
 
-/** The metadata of a commit. They name the generation: other generations may lack records below the offset. */
+/** The metadata of a commit: with the generation, since other generations may lack records below the offset. */
 export const commitMetadata = (
   generation: GenerationTag,
   deadLetteredBelow: bigint,
@@ -149,7 +147,6 @@ function isWithin(range: OffsetRange | undefined, { own, rebuilt, generation }: 
 const namesGeneration = ({ own, rebuilt, generation }: PartitionCommits): boolean =>
   [own, rebuilt].some((commit) => commit?.generation === generation?.tag)
 
-/** Queries the offset ranges until no end is below a commit, for `patience` at most. */
 async function fetchRanges(
   source: KafkaSource,
   topics: readonly string[],
@@ -177,9 +174,9 @@ type KnownPartition = PartitionCommits & {
 
 /**
  * Chooses the start offset of a partition, so that the generation misses no record:
- * 1. the own commit (of `groupId`), if it names the generation, or there is none, as for account keys;
- * 2. else, if a rebuild's commit names the generation, the lower one of both commits. A rebuild writes no dead letters: rejected records above the own commit
- *    need them;
+ * 1. the own commit (of `groupId`), if it names the generation, or if there is no generation, as for account keys;
+ * 2. else, if a rebuild's commit names the generation, the lower of both commits. A rebuild writes no dead letters: rejected records above the own commit still
+ *    need dead letters;
  * 3. else the first offset.
  *
  * A commit outside the offset range does not count: the topic was created again, or retention has removed records.
@@ -203,15 +200,16 @@ function startOffset(partition: KnownPartition): StartOffset {
     const position = own.position < rebuilt.position ? own.position : rebuilt.position
     return { ...known, position, coveredAtMs: coveredBy(rebuilt) }
   }
-  // Whether retention has removed unread records, perhaps deletions.
+  // Retention has removed unread records, perhaps deletions.
   const hasGap = own !== undefined && own.generation === generation?.tag && own.position < low
   return { ...known, position: low as Offset, coveredAtMs: hasGap ? notCovered : coveredWithoutCommitMs }
 }
 
 /**
  * A time (epoch ms) before which a generation can have missed no deletion of a partition without a commit:
- * - its creation: it has no older document, which a deletion would have to remove;
- * - or, if other partitions have commits for the generation, their latest time. The partition was added since, or its owner was killed before its first commit.
+ * - the creation of the generation, which has no older document to remove;
+ * - or, if other partitions have commits for the generation, the latest time of these. The partition was added since, or its owner was killed before its first
+ *   commit.
  */
 function coveredWithoutCommit(
   { high }: OffsetRange,

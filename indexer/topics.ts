@@ -18,7 +18,7 @@ const sourceSettings = {
 }
 const deadLetterSettings = {
   'cleanup.policy': 'delete',
-  // Dead letters hold personal data.
+  // Dead letters contain personal data.
   'retention.ms': 14 * dayMs,
   // More than source topics accept (about 1 MiB by default): a dead letter has the whole record, and its reason.
   'max.message.bytes': 32 * 1024 * 1024,
@@ -100,7 +100,6 @@ export async function checkDeadLetterSize(
   )
 }
 
-/** Rejects if Kafka does not answer. */
 export async function readTopicRules(source: Pick<KafkaSource, 'topicSettings'>, config: Config): Promise<TopicRules> {
   const documents = documentTopics(config)
   const sources = sourceTopics(config)

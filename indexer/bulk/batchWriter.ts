@@ -8,7 +8,7 @@ import {
   confirmSuspicion,
   type Job,
   listToRepeat,
-  needsStored,
+  mustCompare,
   reportOutcomes,
   reportRejection,
   type Stored,
@@ -17,9 +17,9 @@ import {
 
 type Batch = {
   hasResults: boolean
-  /** Records that were alone in a request with status 400. See `write`. */
+  /** Records that were alone in a request with status 400, and were not rejected before. See `write`. */
   readonly badRequests: { readonly job: Job; readonly reason: string }[]
-  /** Records whose revision was stored before, with the same or with other content. */
+  /** Records whose revision was stored before. A comparison shows whether the content is the same. */
   readonly repeated: Job[]
   readonly failed: Job[]
 }
@@ -34,20 +34,20 @@ type BatchResult = {
 
 export type BatchWriterOptions = BulkCalls & {
   readonly signal: AbortSignal
-  /** Monotonic time (ms). */
+  /** A monotonic clock (ms). */
   readonly elapsedMs: () => number
-  /** Called with the failure when a first record has to wait for a retry, and with undefined once no record waits. */
+  /** Called when writing becomes blocked, with the failure of the first record that waits; with undefined when no record waits any more. */
   onBlocked(failure: BulkFailure | undefined): void
 }
 
 /**
- * Sends the documents of a batch (`bulkApi.ts`). Finishes or rejects each record by its results (`bulkFailure.ts`), puts it back into the queue at once, or
- * returns it to be sent after a backoff.
+ * Sends the documents of a batch (`bulkApi.ts`). By its results (`bulkFailure.ts`), each record is finished, rejected, put back into the queue at once, or
+ * returned to be sent after a backoff.
  */
 export class BatchWriter {
   readonly #options: BatchWriterOptions
   readonly #queue: BulkQueue
-  /** Entity → the failure of its record, until that is finished or rejected; in the order of the first failures. */
+  /** Entity → the failure of its record, until this record is finished or rejected; in the order of the first failures. */
   readonly #blocked = new Map<string, { readonly name: string; readonly sinceMs: number; readonly reason: string }>()
 
   constructor(options: BatchWriterOptions, queue: BulkQueue) {
@@ -68,12 +68,12 @@ export class BatchWriter {
     return first === undefined ? 0 : this.#options.elapsedMs() - first.sinceMs
   }
 
-  /** Writes a batch. Rejects only because of a bug, and once the writer is stopped. */
+  /** Rejects only because of a bug, and once the writer is stopped. */
   async write(jobs: readonly Job[]): Promise<BatchResult> {
     const batch: Batch = { hasResults: false, badRequests: [], repeated: [], failed: [] }
     await this.#attempt(jobs, batch)
-    // Status 400. If another request of the batch had results, Elasticsearch works: this record is at fault. If none had, a proxy may refuse everything: the
-    // record waits.
+    // Status 400. If another request of the batch had results, Elasticsearch works: this record is at fault. If none had, a proxy may refuse everything: the record
+    // waits.
     for (const { job, reason } of batch.badRequests)
       if (batch.hasResults) this.#reject(job, job.documents, reason)
       else this.#fail([job], batch, { kind: 'pause', reason })
@@ -109,24 +109,25 @@ export class BatchWriter {
   }
 
   /**
-   * Sends documents in one request; those of one record with `isSentSingly` each alone, the largest first. If the largest is too large, no document was stored,
-   * and the record is rejected as a whole.
+   * Sends documents in one request; those of a record with `isSentSingly` each alone, the largest first. If this document is too large, no document was stored,
+   * and all get its outcome, so that `#reject` gets the whole record.
    */
   async #send(jobs: readonly Job[], documents: Documents): Promise<ItemOutcome[]> {
     const [only, ...others] = jobs
     if (only === undefined || others.length > 0 || !only.isSentSingly) return await this.#options.send(documents)
     const outcomes = new Map<DocumentWrite, ItemOutcome>()
-    let missing: ItemOutcome = notSent
+    // A document after a failed one is not sent. It gets that failure, or else `notSent`.
+    let outcomeOfUnsent = notSent
     for (const document of documents.toSorted((a, b) => b.source.length - a.source.length)) {
       const [outcome = notSent] = await this.#options.send([document])
       if (outcome.kind === 'split') return documents.map(() => outcome)
       if (outcome.kind === 'written') only.isStored = true
       outcomes.set(document, outcome)
       if (isDone(outcome)) continue
-      if (isFailure(outcome)) missing = outcome
+      if (isFailure(outcome)) outcomeOfUnsent = outcome
       break
     }
-    return documents.map((document) => outcomes.get(document) ?? missing)
+    return documents.map((document) => outcomes.get(document) ?? outcomeOfUnsent)
   }
 
   #reduceLoad(jobs: readonly Job[]): void {
@@ -142,12 +143,12 @@ export class BatchWriter {
     return failure
   }
 
-  /** Of the shards with a `suspect` document, returns those that accept another write now: there the document may be at fault. */
+  /** Returns those of the shards with a `suspect` document that accept another write now: so the document may be at fault. */
   async #writableShards(documents: Documents, outcomes: readonly ItemOutcome[]): Promise<ReadonlySet<string>> {
     const suspects = documents.filter((_, at) => outcomes[at]?.kind === 'suspect')
     const shards = [...new Map(suspects.map((document) => [shardOf(document), document]))]
     if (shards.length === 0) return new Set()
-    // If this query fails, no document counts as at fault. The next failed attempt queries again.
+    // If this query fails, no document counts as at fault.
     const answers = await this.#options.takesWrites(shards.map(([, document]) => document)).catch(() => [])
     return new Set(shards.flatMap(([shard], at) => (answers[at] === true ? [shard] : [])))
   }
@@ -164,10 +165,12 @@ export class BatchWriter {
     } else if (failure.kind === 'split' && !only.isSentSingly) {
       only.isSentSingly = true
       await this.#attempt(jobs, batch)
-    } else if (failure.kind === 'split' || only.isDeduplicated) this.#reject(only, only.documents, failure.reason)
+      // A record with `hasNamesOnce` was rejected before, while Elasticsearch worked.
+    } else if (failure.kind === 'split' || only.hasNamesOnce) this.#reject(only, only.documents, failure.reason)
     else batch.badRequests.push({ job: only, reason: failure.reason })
   }
 
+  /** Of different outcomes of one record's documents, a rejection decides before a suspicion, and that before a failure that may pass. */
   #applyResults(job: Job, outcomes: readonly ItemOutcome[], writable: ReadonlySet<string>, batch: Batch): void {
     job.staleList ??= job.documents.find(({ kind }, at) => kind === job.list.kind && outcomes[at]?.kind === 'stale')
     if (outcomes.every(isDone)) {
@@ -194,17 +197,17 @@ export class BatchWriter {
       job.staleList = repeated
       job.documents = [repeated]
       this.#queue.putBack(job)
-    } else if (needsStored(job)) batch.repeated.push(job)
+    } else if (mustCompare(job)) batch.repeated.push(job)
     else this.#finish(job, { version: job.version, digest: job.isStored ? job.list.digest : undefined })
   }
 
   /**
-   * Compares repeated revisions with what is stored, and finishes their records. Resolves with the jobs that could not be compared: Elasticsearch did not
-   * answer, or a copy answered that lacks the document.
+   * Compares repeated revisions with the stored documents, and finishes their records. Resolves with the jobs that could not be compared: Elasticsearch did not
+   * answer, or the copy of the shard that answered lacks the document.
    */
   async #compareRepeated(jobs: readonly Job[]): Promise<readonly Job[]> {
     let answers: readonly (Stored | undefined)[] = []
-    let failure: BulkFailure = { kind: 'retry', reason: 'a copy answers that lacks what another one has stored' }
+    let failure: BulkFailure = { kind: 'retry', reason: 'the copy of the shard that answered lacks the document' }
     try {
       answers = await this.#options.readStored(jobs.map(({ list }) => list))
     } catch (error) {
@@ -243,12 +246,12 @@ export class BatchWriter {
   }
 
   /**
-   * Rejects a record. The first time, puts it back, its `rejected` documents without the repeated JSON names that Elasticsearch refuses. The second time,
-   * reports the outcome `rejected`, and sends the newest of the records that it superseded.
+   * Rejects a record. The first time, queues it again, its `rejected` documents without the repeated JSON names that Elasticsearch refuses. The second time,
+   * reports the outcome `rejected`, and queues the newest of the records that this record superseded.
    */
   #reject(job: Job, rejected: Documents, reason: string): void {
-    if (!job.isDeduplicated) {
-      job.isDeduplicated = true
+    if (!job.hasNamesOnce) {
+      job.hasNamesOnce = true
       job.documents = job.documents.map((document) =>
         rejected.includes(document) ? withNamesOnce(document) : document,
       )
@@ -261,7 +264,7 @@ export class BatchWriter {
   }
 }
 
-const notSent: ItemOutcome = { kind: 'retry', reason: 'has no outcome' }
+const notSent: ItemOutcome = { kind: 'retry', reason: 'was not sent' }
 
 const isDone = (outcome: ItemOutcome | undefined): boolean => outcome?.kind === 'written' || outcome?.kind === 'stale'
 

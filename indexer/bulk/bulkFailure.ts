@@ -29,7 +29,7 @@ export type ItemError = { readonly type?: string; readonly reason?: string; read
 
 export class MalformedBulkResponse extends Error {
   constructor(what: string) {
-    super(`bulk response does not match its request: ${what}`)
+    super(`Elasticsearch response does not match its request: ${what}`)
     this.name = 'MalformedBulkResponse'
   }
 }

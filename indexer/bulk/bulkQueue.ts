@@ -1,6 +1,6 @@
 import type { Documents } from '../convertRecord.ts'
 import type { ItemOutcome } from './bulkFailure.ts'
-import { bytesOf, type Job, newJob, type RecordWrite, shardOf, winnerOf } from './job.ts'
+import { bytesOf, type Job, newJob, type RecordWrite, shardOf, supersede } from './job.ts'
 
 /** The bounds of one bulk request. A single record may be larger. */
 export type BulkBounds = { readonly maxBulkBytes: number; readonly maxBulkDocuments: number }
@@ -10,7 +10,7 @@ export type Lane = 'withoutPrimary' | 'ordinary'
 
 const minShare = 1 / 64
 const shareStep = 1 / 16
-/** The bounds grow only after a request that used at least this part of them: a small request does not show that a large one succeeds. */
+/** Only a request that used at least this part of the bounds widens them: the success of a small request does not show that a large request succeeds. */
 const usedShare = 1 / 2
 
 /**
@@ -43,7 +43,7 @@ export class BulkQueue {
     this.#enqueue(newJob(write, this.#added++))
   }
 
-  /** Takes the next batch of a lane, of at most `maxRecords`. Its entities are in flight until `finish` or `putBack`. */
+  /** Removes the next batch, of at most `maxRecords`, from a lane. The entities of the batch are in flight until `finish` or `putBack`. */
   nextBatch(lane: Lane, maxRecords: number): Job[] {
     const { maxBulkBytes, maxBulkDocuments } = this.#bounds
     const waiting = this.#waiting[lane]
@@ -106,10 +106,10 @@ export class BulkQueue {
     const { entity } = job
     const { withoutPrimary, ordinary } = this.#waiting
     const waiting = ordinary.get(entity) ?? withoutPrimary.get(entity)
-    const winner = waiting === undefined ? job : winnerOf(waiting, job)
+    const winner = waiting === undefined ? job : supersede(waiting, job)
     const lane = this.#laneOf(winner)
     this.#waiting[lane === 'withoutPrimary' ? 'ordinary' : 'withoutPrimary'].delete(entity)
-    // `set` keeps the place of an entity that waits already. At the end of the queue, an entity that changes often would never be sent.
+    // `set` leaves a waiting entity in its place. If each change moved its entity to the end, an entity that changes often would never be sent.
     this.#waiting[lane].set(entity, winner)
   }
 

@@ -9,7 +9,7 @@ export type Outcome =
   | { readonly kind: 'indexed' | 'stale' | 'conflict' }
   | { readonly kind: 'rejected'; readonly reason: string }
 
-/** The records of a partition are submitted in order of offsets. */
+/** A record to write. The records of a partition are submitted in order of offsets. */
 export type RecordWrite = {
   /** The list document first. */
   readonly documents: Documents
@@ -19,6 +19,7 @@ export type RecordWrite = {
   done(outcome: Outcome): void
 }
 
+/** A record in the queue, with its progress. */
 export type Job = Omit<RecordWrite, 'documents'> & {
   readonly entity: string
   /** Counts the submitted records. Of two records with the same entity and revision, the earlier one wins. */
@@ -30,7 +31,7 @@ export type Job = Omit<RecordWrite, 'documents'> & {
   /** Whether at least one of its documents was stored, rather than found stale. */
   isStored: boolean
   /** Whether it was rejected once, and its rejected documents are now sent without repeated JSON names. */
-  isDeduplicated: boolean
+  hasNamesOnce: boolean
   /** Whether each of its documents is sent in its own request, because one request for all was too large or met overload. */
   isSentSingly: boolean
   attempts: number
@@ -53,7 +54,7 @@ export function newJob(write: RecordWrite, order: number): Job {
     version: list.version,
     staleList: undefined,
     isStored: false,
-    isDeduplicated: false,
+    hasNamesOnce: false,
     isSentSingly: false,
     attempts: 0,
     suspicion: undefined,
@@ -61,19 +62,20 @@ export function newJob(write: RecordWrite, order: number): Job {
   }
 }
 
-/** Returns the record that supersedes the other one: that with the higher revision, or, of equal revisions, the earlier one. */
-export function winnerOf(one: Job, other: Job): Job {
-  const isOneNewer = one.version === other.version ? one.order < other.order : one.version > other.version
-  const [newer, older] = isOneNewer ? [one, other] : [other, one]
-  // The shorter list is appended: an entity may change ten thousand times during one request, and the long list would be copied each time.
-  const isShorter = newer.superseded.length < older.superseded.length
-  const [long, short] = isShorter ? [older.superseded, newer.superseded] : [newer.superseded, older.superseded]
-  for (const job of [...short, older]) long.push(job)
-  older.superseded = []
-  newer.superseded = long
-  // The newer record inherits the suspicion. Otherwise an entity that changes every minute would fail for ever, and never be rejected.
-  newer.suspicion ??= ofAnotherState(older.suspicion)
-  return newer
+/** Makes one record supersede the other, and returns it: the record with the higher revision, or, of equal revisions, the earlier record. */
+export function supersede(one: Job, other: Job): Job {
+  const wins = one.version === other.version ? one.order < other.order : one.version > other.version
+  const [winner, loser] = wins ? [one, other] : [other, one]
+  // The shorter list is appended to the longer one. Otherwise an entity that changes ten thousand times during one request would have its long list copied each
+  // time.
+  const isShort = winner.superseded.length < loser.superseded.length
+  const [long, short] = isShort ? [loser.superseded, winner.superseded] : [winner.superseded, loser.superseded]
+  for (const job of [...short, loser]) long.push(job)
+  loser.superseded = []
+  winner.superseded = long
+  // The winner inherits the suspicion. Otherwise an entity that changes every minute would fail for ever, and never be rejected.
+  winner.suspicion ??= ofAnotherState(loser.suspicion)
+  return winner
 }
 
 /** Reports a rejection. Returns the newest of the superseded records, which now supersedes the others; undefined if there is none. */
@@ -81,28 +83,29 @@ export function reportRejection(job: Job, reason: string): Job | undefined {
   job.done({ kind: 'rejected', reason })
   for (const older of job.superseded) older.suspicion = ofAnotherState(job.suspicion)
   const [first, ...rest] = job.superseded
-  return first && rest.reduce(winnerOf, first)
+  return first && rest.reduce(supersede, first)
 }
 
 /**
  * If only the list document was stale, returns it, to be written again over the same revision. Example:
- * 1. Elasticsearch stores the list document of `a@5`, but fails at its detail document for a minute. The record, at offset 10, becomes a dead letter.
- * 2. Followers read past offset 10.
- * 3. The dead letter is appended again, at offset 30. Its detail document is stored, its list document is stale. The list document must get the position of
- *    offset 30: otherwise followers never get `a@5`.
+ * 1. Elasticsearch stores the list document of entity `a`, revision 5, but fails at the detail document for a minute. The record, at offset 10, becomes a dead
+ *    letter.
+ * 2. Followers with `view=full` read past offset 10, without the missing detail.
+ * 3. The dead letter is replayed, at offset 30. Its detail document is stored; its list document is stale. Only if this gets the position of offset 30, these
+ *    followers read the detail.
  */
 export const listToRepeat = ({ staleList, isStored }: Job): DocumentWrite | undefined =>
   isStored && staleList !== undefined && !staleList.replacesSameVersion
     ? { ...staleList, replacesSameVersion: true }
     : undefined
 
-/** Whether the outcome depends on the stored content: nothing was stored, and a record of this revision reports conflicts. */
-export const needsStored = (job: Job): boolean =>
+/** Whether the stored content decides between `stale` and `conflict`: no document was stored now, and a record of this revision reports conflicts. */
+export const mustCompare = (job: Job): boolean =>
   !job.isStored &&
   job.list.digest !== undefined &&
   [job, ...job.superseded].some(({ reportsConflicts, version }) => reportsConflicts && version === job.version)
 
-/** `stored`: what Elasticsearch has now. */
+/** `stored`: what Elasticsearch has after the write. */
 export function reportOutcomes(job: Job, stored: Stored): void {
   job.done(job.isStored ? { kind: 'indexed' } : outcomeBy(stored, job))
   for (const older of job.superseded) older.done(outcomeBy(stored, older))
@@ -122,17 +125,17 @@ export const bytesOf = (documents: Documents): number =>
 /** How often Elasticsearch has failed at a document while its shard accepted other writes, and when first (`elapsedMs`). */
 type Suspicion = { readonly sinceMs: number; readonly failures: number }
 
-/** A record is rejected after at least so many failures of its document, the first at least this long ago (ms). */
-const minFailures = 2
-const minMs = 60_000
+/** A record is rejected after at least so many failures of its document, the first at least so long ago (ms). */
+const minSuspiciousFailures = 2
+const minSuspicionMs = 60_000
 
 /** Counts a failure of a document whose shard accepts other writes. Returns whether the document is at fault. */
 export function confirmSuspicion(job: Job, nowMs: number): boolean {
   const { sinceMs, failures } = job.suspicion ?? { sinceMs: nowMs, failures: 0 }
   job.suspicion = { sinceMs, failures: failures + 1 }
-  return failures + 1 >= minFailures && nowMs - sinceMs >= minMs
+  return failures + 1 >= minSuspiciousFailures && nowMs - sinceMs >= minSuspicionMs
 }
 
-/** The suspicion that another record of the entity inherits: the failures are counted anew; the time goes on. */
+/** The suspicion that another record of the entity inherits: failures are counted anew, but `sinceMs` stays. */
 const ofAnotherState = (suspicion: Suspicion | undefined): Suspicion | undefined =>
   suspicion && { ...suspicion, failures: 0 }

@@ -1,6 +1,6 @@
 const windowSize = 1_000
 const opensAt = 950
-/** While the breaker is open, one paused record passes in each interval (ms): so the records behind it are read, and if they are valid, the breaker closes. */
+/** While the breaker is open, one paused record passes in each interval (ms): so later records are read, and if these are valid, the breaker closes. */
 const trickleMs = 1_000
 
 /** A paused record. `left` aborts when its partition is reassigned; the next owner reads it again. */
@@ -21,7 +21,7 @@ export class Breaker {
     return this.#rejected >= opensAt
   }
 
-  /** Notes an outcome. If the breaker is closed then, lets all paused records pass. */
+  /** Notes an outcome. If the breaker is closed after that, lets all paused records pass. */
   observe(outcome: 'accepted' | 'rejected'): void {
     const at = this.#observed++ % windowSize
     const rejected = outcome === 'rejected' ? 1 : 0

@@ -15,7 +15,7 @@ export const sameRevision: Problem = { path: 'revision', rule: 'is stored alread
 
 const prefix = 'tidemark.'
 
-/** The record's own headers, then reason and source. A record that was copied from the dead letters has such headers already: the last of each name counts. */
+/** The record's own headers, then reason and source. A record copied from the dead letters has such headers already: the last header of each name counts. */
 export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: Date): RecordHeaders =>
   record.headers.followedBy(
     RecordHeaders.of(
@@ -36,7 +36,7 @@ type LetterHeader = (typeof letterHeaders)[number]
 
 /** A rejected record as received, with the reason and the source from the headers of its dead letter. */
 export type DeadLetter = {
-  /** Its partition and offset in the dead-letters topic. */
+  /** Partition and offset of the dead letter. */
   readonly place: string
   readonly topic: string
   readonly partition: string
@@ -99,7 +99,7 @@ export class DeadLetterWriter {
   }
 
   /**
-   * Writes a rejected record, byte for byte, once the breaker permits it; retries until Kafka accepts it. Resolves with `stale` if its dead letter was written
+   * Writes the dead letter of a record, byte for byte, once the breaker permits it; retries until Kafka accepts it. Resolves with `stale` if this was written
    * before, or once the partition is reassigned (`left`): the next owner reads the record again, and may accept it.
    */
   async reject(record: SourceRecord, problem: Problem, { start, left }: Assignment): Promise<'dead-letter' | 'stale'> {
@@ -114,7 +114,7 @@ export class DeadLetterWriter {
     }
     try {
       await breaker?.acquirePermit(left)
-      // Retried for ever, so that no record is lost. The step names the record for the operator.
+      // Retried for ever, so that no record is lost. The step is logged, and names the record for the operator.
       await retries.untilDone(`writing the dead letter of ${partitionName(record)}/${offset}`, write, left)
     } catch (error) {
       if (!left.aborted) throw error
@@ -132,7 +132,6 @@ export class DeadLetterWriter {
     return this.#breakers.get(topic)?.isOpen ?? false
   }
 
-  /** Fails while the breaker of a topic is open. */
   health(): CheckOutcome {
     const open = [...this.#breakers].flatMap(([topic, { isOpen }]) => (isOpen ? [topic] : []))
     return open.length > 0

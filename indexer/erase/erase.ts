@@ -15,7 +15,6 @@ import { type KeptRecord, lettersOf, placesOf, readKeeping, readKept, recordsOf 
 const appliedDeadlineMs = 60_000
 /** The greatest assumed difference (ms) between the clocks of this machine and of Elasticsearch. */
 const clockOffsetMs = 5_000
-/** No key or value in Redis has data of a submission. */
 const redis: Place = { engine: 'redis', name: 'Redis', state: 'nothing', until: null, detail: 'holds no submissions' }
 
 export const command = new Command()
@@ -59,7 +58,7 @@ export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: In
   const { config } = tools
   // 1. Checks that the product has deleted the submission, and an indexer has applied the deletion.
   const records = await readKept(tools, config.TOPIC_SUBMISSIONS, recordsOf(id, config))
-  const own = records.filter(({ other }) => other === undefined)
+  const own = records.filter(({ otherKey }) => otherKey === undefined)
   expectDeleted(id, own)
   const kept = [
     [config.TOPIC_SUBMISSIONS, records],
@@ -89,7 +88,7 @@ export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: In
   return { key: id, deletedAt, lookedAt: toInstant(tools.clock()), erased, places }
 }
 
-/** A line for each place, those that are `left` last, and for the result. */
+/** Places that are `left` come last. */
 export function receiptLines({ key, deletedAt, lookedAt, erased, places }: Receipt): string[] {
   const isLeft = ({ state }: Place): number => Number(state === 'left')
   const sorted = places.toSorted((a, b) => isLeft(a) - isLeft(b))
@@ -139,11 +138,11 @@ function madeMeanwhile(
 type IndexedState = {
   readonly index: PhysicalIndex
   readonly state: 'deleted' | 'live' | 'missing'
-  /** 0 if the document is missing. */
+  /** 0 if `missing`. */
   readonly seqNo: number
   readonly deletedAt: Instant | undefined
 }
-/** `age`: the number of its generation minus that of the serving one; above 0 for one that a rebuild fills. */
+/** `age`: the number of its generation minus that of the serving generation; above 0 while a rebuild fills it. */
 type AgedState = IndexedState & { readonly age: number }
 
 /** Waits until both documents in the serving generation are tombstones. Resolves with their states in every generation. */
@@ -212,8 +211,8 @@ async function snapshotsOf({ elasticsearch, config, signal }: CommandTools): Pro
 }
 
 /**
- * The snapshots that may have the submission; their content cannot be read. One that was started after the run of `cleanSince` has nothing, if its indices were
- * created before that run. A rebuild may have filled a later index from Kafka, which may still have the submission.
+ * The snapshots that may have the submission; their content cannot be read. A snapshot that was started after the run of `cleanSince` has nothing, if its
+ * indices were created before that run. A rebuild may have filled a later index from Kafka, which may still have the submission.
  */
 function backupsOf(
   snapshots: readonly Snapshot[],

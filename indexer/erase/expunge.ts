@@ -27,7 +27,7 @@ type Tools = Pick<CommandTools, 'elasticsearch' | 'report' | 'signal'>
 type Shard = Tools & { readonly index: PhysicalIndex; readonly shard: string; readonly seqNo: number }
 
 const watchMs = 2_000
-/** Longer (ms) than copies take to drop history that no copy needs (30 s), and than merges and searches in flight take. */
+/** Longer (ms) than copies need to drop history that no copy needs (30 s), and than merges and searches in flight last. */
 const waitMs = 120_000
 /** A merge copies the live documents of every segment with deleted documents. */
 const mergeDeadlineMs = 4 * 3_600_000
@@ -37,8 +37,8 @@ const share = 'index.merge.policy.expunge_deletes_allowed'
 /**
  * Removes a document that a tombstone has replaced from every copy of its shard. Until then, it is
  * - in the translog, until a flush;
- * - in a segment, until a merge rewrites that. A merge copies the document, too, while a copy of the shard may need the history from before the tombstone for
- *   its recovery;
+ * - in a segment, until a merge rewrites this segment. A merge copies the document, too, while a copy of the shard may need the history before the tombstone
+ *   for its recovery;
  * - in the file of the former segment, until the last search that reads the file ends.
  */
 export async function expunge(tools: Tools, index: PhysicalIndex, id: DocumentId, seqNo: number): Promise<Place> {
@@ -124,7 +124,7 @@ function expectEveryCopy({ failed }: estypes.ShardStatistics, index: PhysicalInd
   if (failed > 0) throw new Error(`Elasticsearch does not report ${failed} copies of ${index}: run again`)
 }
 
-/** `<node> <segment>` of every segment that has deleted documents, or that no search reads because all are deleted. */
+/** `<node> <segment>` of every segment that has deleted documents, or that no search reads because all its documents are deleted. */
 async function suspectsOf({ elasticsearch, index, shard, signal }: Shard): Promise<Set<string>> {
   const { indices, _shards } = await elasticsearch.indices.segments({ index }, { signal })
   expectEveryCopy(_shards, index)
@@ -137,13 +137,13 @@ async function suspectsOf({ elasticsearch, index, shard, signal }: Shard): Promi
   return new Set(suspects)
 }
 
-/** Rewrites every segment with deleted documents. By default, Elasticsearch leaves out those with less than 10 %: that setting is 0 meanwhile. */
+/** Rewrites every segment with deleted documents. By default, Elasticsearch leaves out segments with less than 10 %: meanwhile, this setting is 0. */
 async function merge({ elasticsearch, index, signal }: Shard, isGone: () => Promise<boolean>): Promise<void> {
   const settings = await elasticsearch.indices.getSettings({ index, name: share, flat_settings: true }, { signal })
   const before = (settings[index]?.settings as Record<string, string> | undefined)?.[share] ?? null
   // If this process is killed, the setting stays at 0. It affects only merges with `only_expunge_deletes`.
   await elasticsearch.indices.putSettings({ index, settings: { [share]: 0 } }, { signal })
-  // `isGone` also reports the progress, for which it is called here.
+  // `isGone` reports the progress.
   const watch = setInterval(() => void isGone().catch(() => undefined), watchMs)
   try {
     const all = { index, only_expunge_deletes: true }

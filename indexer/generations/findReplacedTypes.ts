@@ -12,14 +12,14 @@ import type { Generation } from './generation.ts'
 
 export const doubtPollMs = 5_000
 
-/** A log was replaced while a rebuild read it: the generation may lack records of the new one. */
+/** A log was replaced while a rebuild read it: the new generation may lack records of the new log. */
 export class MixedLogs extends Error {
   override readonly name = 'MixedLogs'
 }
 
 /**
- * The entity types whose topics have a log that was replaced since the serving generation was read from it. A log that lacks a prefix is checked again for
- * about half a minute, since a former leader may have answered.
+ * Finds logs that were replaced after the serving generation was read from them. Resolves with the entity types of their topics. A log that lacks a prefix
+ * (`logReplacement.ts`) is checked again for half a minute: a former leader may have answered.
  */
 export async function findReplacedTypes(
   { config, source, elasticsearch, redis, report, signal }: CommandTools,
@@ -29,8 +29,8 @@ export async function findReplacedTypes(
   const topics = documentTopics(config)
   const stored = await readLogStates(redis, serving.tag)
   const renamed = topics.filter((topic) => isRenamed(topic, stored, topics))
-  // Of several states of a log, the last in this order counts: in Redis, which outlives the commits of a deleted topic; in commits of the rebuild that filled
-  // the generation; in commits of live indexers.
+  // In order of precedence, the last wins: states in Redis, which outlive the commits of a deleted topic; in commits of the rebuild that filled the generation;
+  // in commits of live indexers.
   const fromRedis = [...stored].map(([name, text]) => [name, readStoredLogState(text)] as const)
   const committed = [
     ...(await fetchCommittedOffsets(source, rebuildGroup(config.CONSUMER_GROUP), topics)),
@@ -40,16 +40,17 @@ export async function findReplacedTypes(
   const partitions = [...(await source.offsetRanges(topics)).values()]
   const unknown = documentPartitionsIn(partitions, config).filter((partition) => !known.has(partitionName(partition)))
   const indexed = await readLogStatesOfDocuments(elasticsearch, serving, unknown, { signal })
-  const read = [...indexed, ...known].map(([name, state]) => {
+  const knownLogs = [...indexed, ...known].map(([name, state]) => {
     const at = name.lastIndexOf('/')
     return { topic: name.slice(0, at), partition: Number(name.slice(at + 1)), log: new ReplacementDetector(state) }
   })
   // Without append times, a replaced log cannot be detected.
-  const logs = hasAppendTimes ? read.filter(({ topic }) => topics.includes(topic)) : []
+  const logs = hasAppendTimes ? knownLogs.filter(({ topic }) => topics.includes(topic)) : []
   for (;;) {
     const checked = logs.filter(({ log }) => !log.isReplaced)
-    const partitions = checked.map(({ topic, partition, log }) => ({ topic, partition, prefixes: log.prefixes() }))
-    const answers = partitions.length === 0 ? [] : await queryLogs(source, partitions)
+    const queries = checked.map(({ topic, partition, log }) => ({ topic, partition, prefixes: log.prefixes() }))
+    const answers = queries.length === 0 ? [] : await queryLogs(source, queries)
+    // No records are read here, so the prefix stays as stored.
     for (const [at, { log }] of checked.entries()) log.endCheck(log.upTo(0n), answers[at] ?? [], performance.now())
     if (logs.every(({ log }) => log.isReplaced || !log.isDoubted)) break
     await sleep(doubtPollMs, undefined, { signal })

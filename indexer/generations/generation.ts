@@ -29,7 +29,6 @@ export type Generation = KnownGeneration & {
   readonly createdAtMs: number
   /** Whether the read aliases point to all of its indices, and to no others. */
   readonly isServing: boolean
-  /** Whether each of its indices has the write alias of indexers. */
   readonly hasWriteAliases: boolean
   /** Whether it has served, and so had every record below the watermark. False if an index was created again since. */
   readonly hasServed: boolean

@@ -17,8 +17,8 @@ import { documentTopics, readTopicRules, sourceTopics, type TopicRules } from '.
 import { type Stores, WrittenGeneration } from './writtenGeneration.ts'
 
 const generationCheckMs = 1_000
-const keyCheckMs = 1_000
-/** The settings of the topics are read every minute: at each check of this number. */
+const missedKeysPollMs = 1_000
+/** At each 60th check, the settings of the topics are read again: once a minute. */
 const checksPerRules = 60
 
 /** How often (ms) `#watchLogs` searches for unchecked logs. */
@@ -44,6 +44,7 @@ export class GenerationRunner {
   readonly #deps: GenerationRunnerDeps
   /** Undefined while no generation is open. */
   current: { readonly written: WrittenGeneration; readonly pipeline: Pipeline } | undefined
+  /** `forgetful`: the wrong `cleanup.policy` of topics. */
   #rules: TopicRules = { hasAppendTimes: true, forgetful: {}, keptMs: {} }
 
   constructor(deps: GenerationRunnerDeps) {
@@ -60,7 +61,7 @@ export class GenerationRunner {
       log.info({ generation: written.generation.number }, 'generation opened for writing')
       const ended = AbortSignal.any([stopping, written.left])
       const watching = [this.#watch(written, ended, hasAppendTimes)]
-      watching.push(this.#makeUpForMissedKeys(pipeline, ended))
+      watching.push(this.#replayAfterMissedDeletions(pipeline, ended))
       if (hasAppendTimes) watching.push(this.#watchLogs(pipeline, ended))
       await pipeline.run(ended)
       await Promise.all(watching)
@@ -83,18 +84,17 @@ export class GenerationRunner {
     const missed = partitions.filter(({ coverage }) => coverage.mayHaveMissed).map(partitionName)
     if (missed.length > 0)
       reasons.push(
-        `${missed.join(', ')} may have been read later than Kafka keeps deletions, so that a rebuild is needed`,
+        `${missed.join(', ')} may have been read after Kafka had removed deletions, so that a rebuild is needed`,
       )
     return reasons.length > 0 ? failed(`no watermark is promised: ${reasons.join('; ')}`) : passed
   }
 
-  /** Fails if a log was replaced since the generation was read from it. */
   logs(): CheckOutcome {
     const partitions = this.current?.pipeline.documentPartitions() ?? []
-    const replaced = partitions.filter(({ log }) => log.isReplaced).map(partitionName)
+    const replaced = partitions.filter(({ log: readLog }) => readLog.isReplaced).map(partitionName)
     if (replaced.length === 0) return passed
     return failed(
-      `another log than the one that generation ${this.current?.written.generation.number} was read from: ${replaced.join(', ')}; deleted and made anew, its end was lost, or TOPIC_FORMS or TOPIC_SUBMISSIONS has changed. No watermark and no change feed until \`npm run rebuild\` has run`,
+      `another log than generation ${this.current?.written.generation.number} was read from: ${replaced.join(', ')}. The topic was deleted and created again, the log has lost its end, or TOPIC_FORMS or TOPIC_SUBMISSIONS has changed. No watermark and no change feed until \`npm run rebuild\` has run`,
     )
   }
 
@@ -145,7 +145,7 @@ export class GenerationRunner {
     })
   }
 
-  /** Checks the logs of partitions within seconds after their assignment, and then every 15 s. If Kafka does not answer, no log counts as replaced. */
+  /** Checks the logs of partitions within seconds after their assignment, and then every 15 s. While Kafka does not answer, no log newly counts as replaced. */
   async #watchLogs(pipeline: Pipeline, ended: AbortSignal): Promise<void> {
     let nextMs = 0
     let hasFailed = false
@@ -153,7 +153,7 @@ export class GenerationRunner {
       await sleep(logPollMs, undefined, { signal: ended }).catch(() => undefined)
       const isNew = pipeline
         .documentPartitions()
-        .some(({ log, offsets }) => log.isUnchecked(offsets.progress().position))
+        .some(({ log: readLog, offsets }) => readLog.isUnchecked(offsets.progress().position))
       if (ended.aborted || (performance.now() < nextMs && (hasFailed || !isNew))) continue
       try {
         await pipeline.checkLogs()
@@ -167,10 +167,10 @@ export class GenerationRunner {
   }
 
   /**
-   * Replays all account keys if the deletion of a key may have been missed. After a failure, tries again in a second. Does nothing if the `cleanup.policy` of
-   * the topic is not `compact`: then the replay cannot find which keys were deleted.
+   * Replays all account keys if the deletion of a key may have been missed. After a failure, tries again in a second. Does nothing if the topic's
+   * `cleanup.policy` is not `compact`: then a replay cannot find which keys were deleted.
    */
-  async #makeUpForMissedKeys({ consumer }: Pipeline, ended: AbortSignal): Promise<void> {
+  async #replayAfterMissedDeletions({ consumer }: Pipeline, ended: AbortSignal): Promise<void> {
     const { config, accountKeys, clock, log } = this.#deps
     const topic = config.TOPIC_ACCOUNT_KEYS
     while (!ended.aborted) {
@@ -189,19 +189,19 @@ export class GenerationRunner {
             'account keys whose deletion may have been missed could not be replayed; trying again',
           )
         }
-      await sleep(keyCheckMs, undefined, { signal: ended }).catch(() => undefined)
+      await sleep(missedKeysPollMs, undefined, { signal: ended }).catch(() => undefined)
     }
   }
 
-  /** Checks every second whether to go on writing the generation; if not, `written.left` aborts. If Elasticsearch does not answer, goes on. */
+  /** Checks every second whether the generation is still to be written; if not, `written.left` aborts. While Elasticsearch does not answer, writing goes on. */
   async #watch(written: WrittenGeneration, ended: AbortSignal, hadAppendTimes: boolean): Promise<void> {
     const { source, config, fail } = this.#deps
     for (let checks = 1; !ended.aborted; checks++) {
       await sleep(generationCheckMs, undefined, { signal: ended }).catch(() => undefined)
       if (checks % checksPerRules === 0) this.#rules = await readTopicRules(source, config).catch(() => this.#rules)
-      // The process ends. After its restart, it publishes no watermark, and removes the last one.
+      // The process ends. After its restart, it publishes no watermark, and removes the last published watermark.
       if (hadAppendTimes && !this.#rules.hasAppendTimes)
-        fail(new Error('a document topic lacks message.timestamp.type=LogAppendTime since it was started'))
+        fail(new Error('a document topic has lost message.timestamp.type=LogAppendTime since this indexer started'))
       if (!ended.aborted) await written.isCurrent().catch(() => false)
     }
   }

@@ -70,7 +70,7 @@ type ObservedFrom = Stores & {
   own(): OwnState
 }
 
-/** Polls until `signal` aborts. Returns a function that returns the newest known state. */
+/** Polls until `signal` aborts. The returned function returns the newest state. */
 export function observe(
   { config, source, elasticsearch, redis, own }: ObservedFrom,
   { clock, signal }: { readonly clock: () => number; readonly signal: AbortSignal },

@@ -35,8 +35,8 @@ export class CommittedTopics {
     this.#partitions = new Map(partitions.map((partition) => [partitionName(partition), partition]))
   }
 
-  /** Reads which generation serves, and the commits for it. Throws if none serves, or a partition with records has no commit for it. */
-  static async note(context: VerifyContext): Promise<CommittedTopics> {
+  /** Reads which generation serves, and the commits for it. Throws if no generation serves, or if a partition with records has no commit for it. */
+  static async read(context: VerifyContext): Promise<CommittedTopics> {
     const { config, source, elasticsearch, share, signal } = context
     const generation = await new Generations(elasticsearch, config, { signal }).serving()
     if (generation === undefined) throw new Error('no complete generation of indices serves')
@@ -78,7 +78,7 @@ export class CommittedTopics {
 
   /** Throws unless the same generation serves, with the same partitions, and neither offsets nor commits are lower than before. */
   async expectUnchanged(): Promise<void> {
-    const now = await CommittedTopics.note(this.#context)
+    const now = await CommittedTopics.read(this.#context)
     if (now.generation.tag !== this.generation.tag)
       throw new Error(`generation ${now.generation.number} serves meanwhile, not ${this.generation.number}`)
     for (const [name, { low, committed, high }] of this.#partitions) {
@@ -92,7 +92,6 @@ export class CommittedTopics {
     if (now.#partitions.size > this.#partitions.size) throw new Error('a partition was added meanwhile')
   }
 
-  /** For each type of entities, the numbers of all partitions of its topic. */
   partitionNumbers(): Readonly<Record<EntityType, readonly number[]>> {
     const numbers: Record<EntityType, number[]> = { forms: [], submissions: [] }
     for (const { topic, partition } of this.#partitions.values())
@@ -105,7 +104,6 @@ export class CommittedTopics {
     return this.#own().reduce((sum, { high, committed }) => sum + Number(high - committed), 0)
   }
 
-  /** The partitions of the context's share. */
   #own(): Partition[] {
     return [...this.#partitions.values()].filter(({ partition }) => hasPartition(this.#context.share, partition))
   }

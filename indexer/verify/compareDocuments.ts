@@ -37,8 +37,8 @@ const positionAfterTime = /^("\}?),"logPosition":\d+/
 const maxPositionLength = 40
 
 /**
- * Digests the source of a document (half a SHA-256), without the time of change and the position. If a producer has appended one state twice, two right indices
- * may differ in them. The time is compared separately (`changedAtLeast`).
+ * Digests the source of a document (half a SHA-256), without the time of change and the position: if a producer has appended one state twice, two right indices
+ * may differ in time and position. The time is compared separately (`changedAtLeast`).
  */
 export function contentOf(kind: DocumentKind, source: Buffer): Content {
   const isDeleted = isTombstone(source)
@@ -85,10 +85,7 @@ export type ComparedRecord = {
   readonly detail: Uint8Array | null
 }
 
-/**
- * The version of a dead letter: no documents were made from it. Because of it, compaction may have removed the earlier record from which the documents of its
- * entity were made.
- */
+/** The version of a rejected record, from which no documents were made. Because of it, compaction may have removed the record of the entity's documents. */
 export const deadLetterVersion = 0 as Revision
 
 /**
@@ -184,7 +181,7 @@ export class DocumentComparison {
     this.#addRecord.run(record)
   }
 
-  /** `isInOtherShare`: the document was made from a record in a partition of another share, which compares it; this share has older records of its entity. */
+  /** `isInOtherShare`: another share compares the document, which was made from a record there. This share has older records of the entity. */
   setDocument(document: ComparedDocument, isInOtherShare = false): void {
     this.#setDocument.run({ ...document, isInOtherShare: Number(isInOtherShare) })
   }

@@ -4,6 +4,7 @@ import type { DocumentId } from '../../src/core/model/ids.ts'
 const maxListedPerKind = 1_000
 
 const accountKeyDifferences = ['key-accepted', 'key-deletion', 'key-contested', 'key-missing', 'key-differs'] as const
+/** How the index differs from the topic. `older`: it has a lower revision. `time`: its `changedAt` is before the append of the record. */
 const documentDifferences = ['unexpected', 'missing', 'older', 'newer', 'content', 'time'] as const
 export type Mismatch = (typeof documentDifferences)[number]
 export type DifferenceKind =
@@ -19,7 +20,7 @@ const kinds: readonly DifferenceKind[] = [
   ...documentDifferences.flatMap((mismatch) => [mismatch, `${mismatch}-detail`] as const),
   'unlisted-detail',
 ]
-/** Kinds that are listed but do not count: the index is usually right. */
+/** Listed, but not counted: the index is usually right. */
 const notes: ReadonlySet<DifferenceKind> = new Set(['newer', 'newer-detail'])
 
 export type Difference = {
@@ -29,13 +30,14 @@ export type Difference = {
   readonly detail: string
 }
 
-type OfKind = { count: number; readonly listed: Difference[] }
+type Group = { count: number; readonly listed: Difference[] }
 
+/** Of `--json`. `key`: the record's key in the topic. */
 type ReportedDifference = Omit<Difference, 'id'> & { readonly key: DocumentId }
 
 export type ReportedDifferences = {
   readonly isEqual: boolean
-  /** A line for each listed difference, and the number of the others. */
+  /** A line for each listed difference; for a kind with more, a line with the number of the others. */
   readonly lines: readonly string[]
   readonly counts: Readonly<Record<string, number>>
   readonly differences: readonly ReportedDifference[]
@@ -46,19 +48,19 @@ export type ReportedDifferences = {
 }
 
 export class DifferenceReport {
-  readonly #byKind = new Map<DifferenceKind, OfKind>()
+  readonly #byKind = new Map<DifferenceKind, Group>()
 
   add(difference: Difference): void {
-    const ofKind = this.#byKind.get(difference.kind) ?? { count: 0, listed: [] }
-    this.#byKind.set(difference.kind, ofKind)
-    if (ofKind.count < maxListedPerKind) ofKind.listed.push(difference)
-    ofKind.count++
+    const group = this.#byKind.get(difference.kind) ?? { count: 0, listed: [] }
+    this.#byKind.set(difference.kind, group)
+    if (group.count < maxListedPerKind) group.listed.push(difference)
+    group.count++
   }
 
   report(): ReportedDifferences {
     const groups = kinds.flatMap((kind) => {
-      const ofKind = this.#byKind.get(kind)
-      return ofKind === undefined ? [] : [{ kind, ...ofKind }]
+      const group = this.#byKind.get(kind)
+      return group === undefined ? [] : [{ kind, ...group }]
     })
     const counted = groups.filter(({ kind }) => !notes.has(kind))
     const list = (some: typeof groups): string => some.map(({ kind, count }) => `${count} ${kind}`).join(', ')

@@ -11,7 +11,7 @@ import { DocumentComparison } from './compareDocuments.ts'
 import { DifferenceReport } from './differenceReport.ts'
 import { readAgain, readIndices, readShareOfIndices, reportUnlistedDetails } from './readIndices.ts'
 import { readShare, type Share, wholeShare } from './share.ts'
-import { pausesAsLong, type VerifyContext } from './verifyContext.ts'
+import { pausesAsLongAsItWorked, type VerifyContext } from './verifyContext.ts'
 
 const exitCodes = { equal: 0, different: 1, notJudged: 2 }
 
@@ -35,7 +35,8 @@ export const command = new Command()
     // Processes that serve requests get the processor first.
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
     const run = async (tools: CommandTools): Promise<void> => {
-      const { lines, result } = await verify({ ...tools, team, share, pauseIfBusy: pausesAsLong(tools.signal) })
+      const pauseIfBusy = pausesAsLongAsItWorked(tools.signal)
+      const { lines, result } = await verify({ ...tools, team, share, pauseIfBusy })
       tools.report.end()
       process.stdout.write(json ? jsonLine(result) : lines.map((line) => `${line}\n`).join(''))
       process.exitCode = result.equal ? exitCodes.equal : exitCodes.different
@@ -44,8 +45,8 @@ export const command = new Command()
   })
 
 /**
- * Compares every document and every account key with the topics; a share of several compares the documents of its partitions, and only the first one the
- * account keys. Resolves with `lines` (the listed differences, then a line with the result) and with `result`, the same for `--json`. Rejects if indices,
+ * Compares every document and every account key with the topics. Of several shares, each compares the documents of its partitions; only share 0 compares the
+ * account keys. Resolves with `lines` (the listed differences, then a line with the result) and with `result`, the object for `--json`. Rejects if indices,
  * commits or Redis are incomplete, or were replaced meanwhile.
  */
 export async function verify(context: VerifyContext) {
@@ -53,30 +54,30 @@ export async function verify(context: VerifyContext) {
   const accountKeys = context.share.number === 0 ? await verifyAccountKeys(context, differences) : 0
   const { documents, records, uncommitted } = await verifyDocuments(context, differences)
   if (context.team !== undefined && context.share.count === 1 && documents + records + accountKeys === 0)
-    throw new Error(`neither the topics nor the replica hold anything of the team ${context.team}`)
-  const { isEqual, lines, summary, noted, counts, differences: named } = differences.report()
+    throw new Error(`neither the topics nor the replica contain anything of the team ${context.team}`)
+  const { isEqual, lines, summary, noted, counts, differences: listed } = differences.report()
   const last = [
     `${summary}; compared ${documents} documents and ${accountKeys} account keys`,
     ...(noted === '' ? [] : [`noted: ${noted}`]),
-    ...(uncommitted === 0 ? [] : [`${uncommitted} records were not committed yet`]),
+    ...(uncommitted === 0 ? [] : [`${uncommitted} offsets were not committed yet`]),
   ]
-  const result = { equal: isEqual, documents, accountKeys, uncommitted, counts, differences: named }
+  const result = { equal: isEqual, documents, accountKeys, uncommitted, counts, differences: listed }
   return { lines: [...lines, last.join('; ')], result }
 }
 
 type Verified = {
   readonly documents: number
   readonly records: number
-  /** See `CommittedTopics`. */
+  /** A number of offsets, see `CommittedTopics`. */
   readonly uncommitted: number
 }
 
-/** Records that indexers have committed must be indexed, later ones may be. Rejects if indices or topics are replaced meanwhile. */
+/** A record that indexers have committed must be indexed; a later record may be. Rejects if indices or topics were replaced meanwhile. */
 export async function verifyDocuments(context: VerifyContext, differences: DifferenceReport): Promise<Verified> {
   const { report, share, pauseIfBusy } = context
-  const topics = await CommittedTopics.note(context)
+  const topics = await CommittedTopics.read(context)
   const { number, indices } = topics.generation
-  report.step(`generation ${number} is compared with the topics; digests go to a temporary file without a name`)
+  report.step(`generation ${number} is compared with the topics; digests go to an unlinked temporary file`)
   const comparison = new DocumentComparison()
   try {
     await topics.readCommitted(comparison)
@@ -110,13 +111,14 @@ export async function verifyDocuments(context: VerifyContext, differences: Diffe
     }
   } finally {
     comparison.close()
-    // Also after an error, to find its cause: an index is missing because another generation serves now.
+    // Also after an error, to find its cause. Example: an index is missing because another generation serves now.
     await topics.expectUnchanged()
   }
 }
 
 /**
- * Marks dead letters that fulfil the contract, as not expected in the indices: Elasticsearch has rejected them, or had another content under their revision.
+ * Marks dead letters, so that their records are not expected in the indices. Such a record may fulfil the contract: Elasticsearch has rejected it, or had
+ * other content under its revision.
  */
 async function markDeadLetters({ config, source, pauseIfBusy, signal }: VerifyContext, comparison: DocumentComparison) {
   await source.readTopic({

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Answer, AnswerCache, Rendered } from './answerCache.ts'
 import { compressed, compressedStream, compressionFor } from './compression.ts'
 import type { RouteContext } from './context.ts'
-import { holdsVersion, matchesAny, type Validators } from './etag.ts'
+import { clientHasAnswer, matchesAny, type Validators } from './etag.ts'
 import { LargePage } from './search/searchPage.ts'
 
 type Streamed = { readonly body: Readable; readonly contentType: string; readonly totalDocs?: number }
@@ -20,7 +20,7 @@ export type Making = {
 
 /** Answers 304 if the client has the current answer, else from the cache, else with a new answer. */
 export async function respond(ctx: RouteContext, answers: AnswerCache, validators: Validators, making: Making) {
-  if (holdsVersion(ctx, validators.etag)) {
+  if (clientHasAnswer(ctx, validators.etag)) {
     // `*` does not match an entity that does not exist: `answerOf` throws `not_found`.
     if (making.mayBeMissing === true && matchesAny(ctx)) await answerOf(ctx, answers, validators, making)
     setValidators(ctx, validators)

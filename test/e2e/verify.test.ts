@@ -235,7 +235,7 @@ test('a verification that cannot judge ends with exit code 2 and the reason', as
   await eventually(async () => (await indexer.metric('tidemark_records_total', 'account-keys')) === 1)
   await expectEqual()
   const notJudged = (why: string) => ({ code: 2, stdout: '', stderr: expect.stringContaining(why) })
-  const unknown = 'neither the topics nor the replica hold anything of the team nosuch'
+  const unknown = 'neither the topics nor the replica contain anything of the team nosuch'
   expect(await verify('--team', 'nosuch')).toMatchObject(notJudged(unknown))
   expect(await indexer.end('SIGTERM')).toBe(0)
 

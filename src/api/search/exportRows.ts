@@ -19,7 +19,7 @@ export type ExportContent = {
 }
 
 const exportLifeMs = 120_000
-/** Renewals within the life of a snapshot. One would suffice, but Elasticsearch may refuse some. */
+/** Renewals within the life of a snapshot. One would suffice if Elasticsearch never refused one. */
 const renewals = 4
 /** A batch of keys takes at most 4 MiB, with ids of any length. */
 const maxKeys = 5_000
@@ -29,7 +29,7 @@ const maxDetailKeys = 1_000
 type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
 
 /**
- * The snapshot expires `lifeMs` after its last search. A timer renews it: a slow client may take longer, and details are read outside of the
+ * The snapshot expires `lifeMs` after its last search. So a timer renews it: a slow client may take longer, and details are read outside of the
  * snapshot.
  */
 export async function* inSnapshot<Part>(
@@ -158,7 +158,7 @@ async function readLive(list: SearchedList, keys: readonly RowKey[], bytes: numb
 
 /**
  * Each of `ids` with its detail or `deleted`; `bytes` bounds all details together. A missing detail is read again for two seconds, in real time,
- * because it may not be refreshed, or not written, yet. If it is still missing, it is left out.
+ * because it may not be refreshed, or not written, yet. Then it is left out.
  */
 export async function findDetails(
   list: SearchedList,

@@ -28,8 +28,8 @@ export type ChangesSearch = {
 }
 
 /**
- * A log position, and there after the row whose list `position` is `after`. Only rows that a rebuild has carried over from a replaced log share a log
- * position, which is 0.
+ * Where a page begins: at a log position; among rows that share it, after the row whose list `position` is `after`. Only rows that a rebuild has
+ * carried over from a replaced log share a log position: 0.
  */
 export type PlaceInWalk = { readonly at: LogPosition; readonly after: string | undefined }
 
@@ -68,7 +68,6 @@ export async function searchChanges(changes: ChangesSearch, turns: Turns): Promi
   return { items: [], next: undefined }
 }
 
-/** The parts of the ranges at or above a position. */
 export const rangesFrom = (ranges: readonly PositionRange[], position: LogPosition): readonly PositionRange[] =>
   ranges
     .map(({ from, below }) => ({ from: from < position ? position : from, below }))
@@ -143,7 +142,7 @@ function withinLarge(keys: readonly ChangeKey[]): readonly ChangeKey[] {
   return end === -1 ? keys : keys.slice(0, end)
 }
 
-/** Undefined if the search has returned fewer rows than `limit`, because it has reached the end. */
+/** Undefined at the end: the search has returned fewer rows than `limit`. */
 const nextAfter = (rows: readonly Placed[], limit: number): PlaceInWalk | undefined =>
   rows.length < limit ? undefined : placeAfter(rows.at(-1))
 
@@ -254,7 +253,7 @@ type ReadRows = (
   runQuery: RunQuery,
 ) => Promise<readonly Row[]>
 
-/** Leaves out rows that have changed since their keys were read. */
+/** Leaves out rows that have changed after their keys were read. */
 const readSummaries: ReadRows = async (changes, keys, bytes, runQuery) => {
   const first = keys[0]
   const last = keys.at(-1)
@@ -272,9 +271,9 @@ const readSummaries: ReadRows = async (changes, keys, bytes, runQuery) => {
 }
 
 /**
- * Whole entities, at least as new as their keys. An entity that was deleted since is left out: the deletion comes in the next walk. An entity without
- * a detail is left out, too: Elasticsearch has refused the detail, so the record is a dead letter. When the dead letter is replayed, the row gets a
- * new position (`listToRepeat` of the indexer), and comes then.
+ * Reads whole entities, which may be newer than their keys. An entity that was deleted since is left out: the deletion comes in the next walk. If
+ * Elasticsearch has refused the detail of a record, which is a dead letter then, the row has the former detail, or is left out without one. When the
+ * dead letter is replayed, the row gets a new position (`listToRepeat` of the indexer), and comes then.
  */
 const readWhole: ReadRows = async ({ list, pick }, keys, bytes, runQuery) => {
   const live = keys.filter(({ isDeleted }) => !isDeleted).map(({ id }) => id)

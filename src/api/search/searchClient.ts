@@ -74,7 +74,7 @@ export class AnswerTooLong extends Error {
   override readonly name = 'AnswerTooLong'
 }
 
-/** Searches the index that the list's `indices` name, else the index of the read alias. */
+/** Sends a request to the team's shard: of the index that the list's `indices` name, else of the read alias. */
 export async function askShard(
   { indexPrefix, send, type, teamId, indices }: SearchedList,
   kind: DocumentKind,

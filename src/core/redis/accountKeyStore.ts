@@ -17,8 +17,8 @@ import { scanHashes } from './scanHashes.ts'
 
 /**
  * `incomplete`: keys are missing in Redis, so nothing was applied. `stale`: the same or a newer state is stored. `conflict`: another state of the same
- * revision is stored. `newest`: a stored state to append again, because compaction would delete its record, which is before the applied record; or because
- * a deletion's record may never have been appended.
+ * revision is stored. `newest`: a stored state to append again, because its record is before the applied record, so that compaction would delete it; or
+ * because a deletion's record may never have been appended.
  */
 export type Applied = {
   readonly kind: 'applied' | 'incomplete' | 'stale' | 'conflict'
@@ -51,7 +51,7 @@ export class AccountKeyStore {
     this.#redis = redis
   }
 
-  /** Undefined while keys are missing in the present run of Redis. */
+  /** The present run of Redis (`runIn`); undefined while keys are missing in it. */
   async completeRun(): Promise<string | undefined> {
     const { client, keys, runId } = this.#redis
     const completeOn = await client.get(keys.accountKeysComplete)

@@ -39,9 +39,9 @@ export type Lookup =
 export type LookUp = (digest: Digest, countedAtMs?: number) => Promise<Lookup>
 
 const lastUseLifeSeconds = 90 * 86_400
-/** More digests would block Redis for too long: it answers no other client while it runs the script. */
+/** More digests would block Redis for too long: while it runs the script, Redis answers no other client. */
 const maxKeysPerCall = 64
-/** The next request with an evicted digest needs a second round trip. */
+/** The bound of `opened`: the next request with an evicted digest needs a second round trip. */
 const maxOpened = 10_000
 
 /** A contested digest has no holder, even if all but one of its keys are revoked. */
@@ -193,8 +193,8 @@ function lookupIn(reply: LookupReply[1] | undefined): Lookup {
 }
 
 /**
- * Null for an unknown or contested digest. Undefined unless the store is complete before and after: Redis may lose all keys meanwhile, or a replay may
- * end, and then a null would prove nothing.
+ * Null for an unknown or contested digest. Undefined unless the store is complete before and after: if Redis loses all keys meanwhile, or a replay
+ * ends, a null proves nothing.
  */
 export async function readHolders(
   { client, keys, runId }: RedisConnection,
