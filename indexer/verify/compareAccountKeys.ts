@@ -4,8 +4,8 @@ import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, accountKeyValue } from '../../src/core/model/accountKey.ts'
 import { type Digest, type DocumentId, documentId, entityIdOf, teamIdOf } from '../../src/core/model/ids.ts'
 import { readAccountKeyRecord } from '../../src/core/model/record.ts'
-import { AccountKeyStore, AccountKeysIncomplete, holderOf, readField } from '../../src/core/redis/accountKeyStore.ts'
-import type { KeyHolder } from '../../src/core/redis/keyLookups.ts'
+import { AccountKeyStore, AccountKeysIncomplete, foundKeyOf, readField } from '../../src/core/redis/accountKeyStore.ts'
+import type { FoundKey } from '../../src/core/redis/keyLookups.ts'
 import type { RedisConnection } from '../../src/core/redis/redis.ts'
 import { scanHashes } from '../../src/core/redis/scanHashes.ts'
 import type { Difference, DifferenceKind, DifferenceReport } from './differenceReport.ts'
@@ -61,7 +61,7 @@ const isOf = (team: VerifyContext['team'], id: DocumentId): boolean => team === 
 export type AccountKeySurvey = {
   readonly states: ReadonlyMap<DocumentId, AccountKeyState>
   /** Digest → its claims: one for each live key, two if the live records of the key are in two partitions. A look-up needs exactly one. */
-  readonly claims: ReadonlyMap<Digest, readonly KeyHolder[]>
+  readonly claims: ReadonlyMap<Digest, readonly FoundKey[]>
 }
 
 /** Reads the whole account-key store in pages. Concurrent writes may be included or not. */
@@ -75,10 +75,10 @@ export async function surveyAccountKeys(redis: RedisConnection): Promise<Account
         const state = readField(field)
         if (state !== undefined) states.set(`${teamId}/${keyId}` as DocumentId, state)
       }
-  const claims = new Map<Digest, readonly KeyHolder[]>()
+  const claims = new Map<Digest, readonly FoundKey[]>()
   for await (const [digest, hash] of scanHashes(redis, names.accountKey(''))) {
-    const holders = Object.values(hash).map((text) => JSON.parse(text) as KeyHolder)
-    claims.set(digest as Digest, holders)
+    const keys = Object.values(hash).map((text) => JSON.parse(text) as FoundKey)
+    claims.set(digest as Digest, keys)
   }
   return { states, claims }
 }
@@ -113,16 +113,16 @@ export class ExpectedAccountKeys {
   }
 
   /**
-   * Digest → for each live key, the holders that Redis may have (several after concurrent writes of one revision). A key in `#split` is listed twice, so that
-   * its digest opens nothing.
+   * Digest → for each live key, what Redis may have (several after concurrent writes of one revision). A key in `#split` is listed twice, so that its
+   * digest opens nothing.
    */
-  claims(): ReadonlyMap<Digest, readonly (readonly KeyHolder[])[]> {
-    const claims = new Map<Digest, KeyHolder[][]>()
+  claims(): ReadonlyMap<Digest, readonly (readonly FoundKey[])[]> {
+    const claims = new Map<Digest, FoundKey[][]>()
     for (const [id, newest] of this.states) {
       const live = newest.flatMap(({ key }) => key ?? [])
       for (const [digest, keys] of Map.groupBy(live, (key) => key.digest)) {
-        const holders = keys.map((key) => holderOf(teamIdOf(id), entityIdOf(id), key))
-        const own = this.#split.has(id) ? [holders, holders] : [holders]
+        const found = keys.map((key) => foundKeyOf(teamIdOf(id), entityIdOf(id), key))
+        const own = this.#split.has(id) ? [found, found] : [found]
         claims.set(digest, [...(claims.get(digest) ?? []), ...own])
       }
     }
@@ -139,7 +139,7 @@ function orderOf(a: AccountKeyState, b: AccountKeyState): number {
 const isAmong = (state: AccountKeyState, states: readonly AccountKeyState[]): boolean =>
   states.some((other) => accountKeyValue(other) === accountKeyValue(state))
 
-const idOf = ({ teamId, keyId }: KeyHolder): DocumentId => documentId(teamId, keyId)
+const idOf = ({ teamId, keyId }: FoundKey): DocumentId => documentId(teamId, keyId)
 
 type Add = (kind: DifferenceKind, id: DocumentId, detail: string) => void
 
@@ -161,26 +161,26 @@ export function compareAccountKeys(
 
 function compareClaims(expected: ExpectedAccountKeys, { claims }: AccountKeySurvey, add: Add): void {
   const expectedClaims = expected.claims()
-  for (const [digest, holders] of claims) compareOpened(opens(holders), opens(expectedClaims.get(digest)) ?? [], add)
+  for (const [digest, keys] of claims) compareOpened(opens(keys), opens(expectedClaims.get(digest)) ?? [], add)
   for (const [digest, claimants] of expectedClaims) {
-    const holders = claimants.flatMap(([holder]) => holder ?? [])
-    for (const holder of holders)
-      if (holders.length > 1) add('key-contested', idOf(holder), `not accepted: ${reasonFor(holders)}`)
+    const keys = claimants.flatMap(([key]) => key ?? [])
+    for (const key of keys)
+      if (keys.length > 1) add('key-contested', idOf(key), `not accepted: ${reasonFor(keys)}`)
       else if (opens(claims.get(digest)) === undefined)
-        add('key-missing', idOf(holder), `${describe(holder)} in the topic, no look-up in Redis finds it`)
+        add('key-missing', idOf(key), `${describe(key)} in the topic, no look-up in Redis finds it`)
   }
 }
 
-function reasonFor(holders: readonly KeyHolder[]): string {
-  const ids = [...new Set(holders.map(idOf))]
+function reasonFor(keys: readonly FoundKey[]): string {
+  const ids = [...new Set(keys.map(idOf))]
   return ids.length === 1 ? 'its live records are in two partitions' : `${ids.join(', ')} have the same digest`
 }
 
 /** The only claim of a digest, which a look-up finds. */
 const opens = <T>(claims: readonly T[] = []): T | undefined => (claims.length === 1 ? claims[0] : undefined)
 
-function compareOpened(stored: KeyHolder | undefined, allowed: readonly KeyHolder[], add: Add): void {
-  if (stored === undefined || allowed.some((holder) => isDeepStrictEqual(holder, stored))) return
+function compareOpened(stored: FoundKey | undefined, allowed: readonly FoundKey[], add: Add): void {
+  if (stored === undefined || allowed.some((key) => isDeepStrictEqual(key, stored))) return
   const known =
     allowed[0] === undefined
       ? 'no single live key in the topic has its digest'
@@ -190,15 +190,13 @@ function compareOpened(stored: KeyHolder | undefined, allowed: readonly KeyHolde
 }
 
 /** Whether the API accepts a key that is unknown, revoked, or expires earlier in the topic. */
-const isAcceptedWrongly = (stored: KeyHolder, allowed: readonly KeyHolder[]): boolean =>
+const isAcceptedWrongly = (stored: FoundKey, allowed: readonly FoundKey[]): boolean =>
   stored.state === 'active' &&
-  !allowed.some(
-    (holder) => holder.state === 'active' && idOf(holder) === idOf(stored) && expiryOf(holder) >= expiryOf(stored),
-  )
-const expiryOf = ({ expiresAtMs }: KeyHolder): number => expiresAtMs ?? Number.POSITIVE_INFINITY
+  !allowed.some((key) => key.state === 'active' && idOf(key) === idOf(stored) && expiryOf(key) >= expiryOf(stored))
+const expiryOf = ({ expiresAtMs }: FoundKey): number => expiresAtMs ?? Number.POSITIVE_INFINITY
 
-const describe = (holder: KeyHolder): string =>
-  `${holder.state}${holder.expiresAtMs === null ? '' : ` until ${new Date(holder.expiresAtMs).toISOString()}`} as ${idOf(holder)}`
+const describe = (key: FoundKey): string =>
+  `${key.state}${key.expiresAtMs === null ? '' : ` until ${new Date(key.expiresAtMs).toISOString()}`} as ${idOf(key)}`
 
 function compareStates(expected: ExpectedAccountKeys, { states }: AccountKeySurvey, add: Add): void {
   for (const [id, newest] of expected.states) {

@@ -74,7 +74,7 @@ export function changesRoute(type: EntityType) {
     const selected = selectedFields(fields, [...membersOfRows, ...lists[type][view]])
     // Clients store rows by their ids, so the id is always included.
     const picked = selected?.some((member) => member === 'id') ? selected : selected && ['id', ...selected]
-    const scope = { type, teamId: ctx.state.holder.teamId, view, fields: selected }
+    const scope = { type, teamId: ctx.state.accountKey.teamId, view, fields: selected }
     const request = { ctx, deps, scope, limit, pick: pickFields(picked) }
     await send(ctx, await pageOf(request, cursor))
   }
@@ -214,7 +214,7 @@ async function walk(
   const isLong = isFirst || next > start
   const search = { list, ranges, after, isLong, hasDeletions: !isFirst, limit, view, pick }
   const changes: ChangesPage =
-    ranges.length === 0 ? { items: [], next: undefined } : await searchChanges(search, ctx.state)
+    ranges.length === 0 ? { items: [], next: undefined } : await searchChanges(search, ctx.state.turns)
   const { items, next: place } = changes
   const cursor =
     place === undefined

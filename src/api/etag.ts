@@ -29,7 +29,7 @@ export function validatorsOf(
   const { watermark, versions, indices } = ctx.state.freshness
   const version = versions[type]
   const all = [version, ...otherTypes.map((other) => versions[other])]
-  const etag = all.includes(null) ? undefined : etagOf(ctx.state.holder.teamId, all, ctx.path, parameters)
+  const etag = all.includes(null) ? undefined : etagOf(ctx.state.accountKey.teamId, all, ctx.path, parameters)
   return { version, etag, watermark, indices: indices[type] }
 }
 

@@ -7,8 +7,9 @@ import { allOf, type RowKey } from './hits.ts'
 import { hasAny } from './indexReader.ts'
 import { maxRows, type Pages, type Rows, readParts, weighDetails } from './largeRows.ts'
 import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
+import type { RunQuery } from './queryTurns.ts'
 import { countRows, rangesOfRows } from './rowRanges.ts'
-import { ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
+import { ElasticsearchUnavailable, type SearchedList } from './searchClient.ts'
 import { findPageKeys, firstFound, type PageRequest, type PickRow, type RowsFound } from './searchPage.ts'
 
 export type ExportContent = {
@@ -87,9 +88,9 @@ export const exportPage = (
   request: PageRequest,
   runQuery: RunQuery,
 ): AsyncGenerator<RowsFound, void, undefined> =>
-  inSnapshot(list, runQuery, (snapshot) => readPage(snapshot, filters, request, runQuery), exportLifeMs)
+  inSnapshot(list, runQuery, (snapshot) => readPageParts(snapshot, filters, request, runQuery), exportLifeMs)
 
-async function* readPage(
+async function* readPageParts(
   snapshot: ListSnapshot,
   filters: Filters,
   request: PageRequest,

@@ -6,7 +6,8 @@ import { findDetails } from './exportRows.ts'
 import { type SearchAnswer, searchTeam } from './hits.ts'
 import type { ListAt } from './indexReader.ts'
 import { hasLarge, mostBytesOf, mostPartBytes, readParts } from './largeRows.ts'
-import { AnswerTooLong, ElasticsearchUnavailable, type RunQuery } from './searchClient.ts'
+import type { QueryTurns, RunQuery } from './queryTurns.ts'
+import { AnswerTooLong, ElasticsearchUnavailable } from './searchClient.ts'
 import { maxPageBytes, type PickRow } from './searchPage.ts'
 
 /** Log positions of one partition, from `from` (inclusive) to `below` (exclusive). */
@@ -36,8 +37,6 @@ export type PlaceInWalk = { readonly at: LogPosition; readonly after: string | u
 /** `next` is undefined after the last row. */
 export type ChangesPage = { readonly items: readonly Buffer[]; readonly next: PlaceInWalk | undefined }
 
-type Turns = { readonly runQuery: RunQuery; readonly holdAnswer: (bytes: number) => Promise<() => void> }
-
 /** `order`: the list `position`; a deletion has none. */
 type Row = { readonly at: LogPosition; readonly order: string | undefined; readonly item: Buffer }
 /** A row before it is read. `bytes`: undefined for a row that is not large (`largeBytes`). */
@@ -55,10 +54,10 @@ type RowsPage = { readonly rows: readonly Row[]; readonly next: PlaceInWalk | un
  * A page has at most `limit` rows and `maxPageBytes`; a larger row is a page of its own. A walk needs no snapshot: a row that changes before it is
  * read gets a position above the walk's target, and comes in the next walk. If all rows of a page have changed, the next page is read at once.
  */
-export async function searchChanges(changes: ChangesSearch, turns: Turns): Promise<ChangesPage> {
+export async function searchChanges(changes: ChangesSearch, turns: QueryTurns): Promise<ChangesPage> {
   let { ranges, after } = changes
   while (ranges.length > 0) {
-    const page = await readPage({ ...changes, ranges, after }, turns)
+    const page = await readRowsPage({ ...changes, ranges, after }, turns)
     const { rows, next } = withinPage(page)
     ranges = next === undefined ? [] : rangesFrom(ranges, next.at)
     const [first] = ranges
@@ -83,9 +82,9 @@ function withinPage({ rows, next }: RowsPage): RowsPage {
   return end === -1 ? { rows, next } : { rows: rows.slice(0, end), next: placeAfter(rows[end - 1]) }
 }
 
-async function readPage(changes: ChangesSearch, turns: Turns): Promise<RowsPage> {
+async function readRowsPage(changes: ChangesSearch, turns: QueryTurns): Promise<RowsPage> {
   const { list, view } = changes
-  if (view === 'full' || (await hasLarge(list, 'summary', turns.runQuery))) return await readByKeys(changes, turns)
+  if (view === 'full' || (await hasLarge(list, 'summary', turns.run))) return await readByKeys(changes, turns)
   try {
     return await readSmallRows(changes, turns)
   } catch (error) {
@@ -95,31 +94,31 @@ async function readPage(changes: ChangesSearch, turns: Turns): Promise<RowsPage>
 }
 
 /** For a list without large rows: one search, or two (`firstOf`). */
-async function readSmallRows(changes: ChangesSearch, { runQuery, holdAnswer }: Turns): Promise<RowsPage> {
+async function readSmallRows(changes: ChangesSearch, turns: QueryTurns): Promise<RowsPage> {
   const mostBytes = Math.min(changes.limit * largeBytes, mostPartBytes)
-  const release = await holdAnswer(mostBytes)
+  const release = await turns.reserve(mostBytes)
   const rows = await firstOf(changes, (part) =>
-    runQuery(async (signal) => rowsIn(await search({ ...changes, ...part }, {}, signal), changes.pick), mostBytes),
+    turns.run(async (signal) => rowsIn(await search({ ...changes, ...part }, {}, signal), changes.pick), mostBytes),
   )
   if (rows.length === 0) release()
   return { rows, next: nextAfter(rows, changes.limit) }
 }
 
 /** Reads positions and sizes first, then the rows, in parts of bounded bytes. */
-async function readByKeys(changes: ChangesSearch, { runQuery, holdAnswer }: Turns): Promise<RowsPage> {
+async function readByKeys(changes: ChangesSearch, turns: QueryTurns): Promise<RowsPage> {
   const part = changes.view === 'full' ? 'detail' : 'summary'
   const allKeys = await firstOf(changes, (some) =>
-    runQuery(async (signal) => keysIn(await search({ ...changes, ...some }, keysOnly(part), signal), part)),
+    turns.run(async (signal) => keysIn(await search({ ...changes, ...some }, keysOnly(part), signal), part)),
   )
   const keys = withinLarge(allKeys)
   if (keys.length === 0) return { rows: [], next: undefined }
-  await holdAnswer(Math.max(keys[0]?.bytes ?? 0, Math.min(mostBytesOf(keys), maxPageBytes + mostPartBytes)))
+  await turns.reserve(Math.max(keys[0]?.bytes ?? 0, Math.min(mostBytesOf(keys), maxPageBytes + mostPartBytes)))
   const rows: Row[] = []
   let count = 0
   let bytes = 0
   const readRows = part === 'detail' ? readWhole : readSummaries
   const read = async (some: readonly ChangeKey[], mostBytes: number): Promise<readonly Buffer[]> => {
-    const more = await readRows(changes, some, mostBytes, runQuery)
+    const more = await readRows(changes, some, mostBytes, turns.run)
     rows.push(...more)
     count += some.length
     return more.map(({ item }) => item)

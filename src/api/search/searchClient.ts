@@ -31,12 +31,6 @@ export type SearchedList = SearchClient &
     readonly indices: ListIndices | undefined
   }
 
-/**
- * Runs a query in the team's turn (`queryQueue.ts`). While Elasticsearch is overloaded, repeats it, up to six times and until the deadline. `bytes`:
- * the most that the query returns.
- */
-export type RunQuery = <Answer>(send: (signal: AbortSignal) => Promise<Answer>, bytes?: number) => Promise<Answer>
-
 type UnavailableReason =
   | 'unreachable' // no connection
   | 'deadline' // no response in time

@@ -11,7 +11,7 @@ import {
 } from '../model/ids.ts'
 import { type Instant, toInstant } from '../model/instant.ts'
 import { applyScript, completeScript, forgetScript, reserveScript } from './accountKeyScripts.ts'
-import type { KeyHolder } from './keyLookups.ts'
+import type { FoundKey } from './keyLookups.ts'
 import type { RedisConnection } from './redis.ts'
 import { scanHashes } from './scanHashes.ts'
 
@@ -72,9 +72,9 @@ export class AccountKeyStore {
   ): Promise<Applied> {
     const { keys, runId } = this.#redis
     const names = [keys.teamKeys(teamId), keys.deletedKeys(teamId), keys.accountKey(''), keys.contestedDigests]
-    const holder = state.key === null ? '' : JSON.stringify(holderOf(teamId, keyId, state.key))
+    const found = state.key === null ? '' : JSON.stringify(foundKeyOf(teamId, keyId, state.key))
     const required = when === 'always' ? [] : [keys.accountKeysComplete, runId() ?? '']
-    const values = [teamId, keyId, position ?? '', accountKeyValue(state), holder, ...required]
+    const values = [teamId, keyId, position ?? '', accountKeyValue(state), found, ...required]
     const [kind, newest] = (await applyScript(this.#redis, names, values)) as ApplyReply
     return { kind, newest: newest == null ? undefined : (JSON.parse(newest) as AccountKeyState) }
   }
@@ -170,7 +170,7 @@ export class AccountKeyStore {
   }
 }
 
-export const holderOf = (teamId: TeamId, keyId: EntityId, { state, expiresAt }: AccountKey): KeyHolder => ({
+export const foundKeyOf = (teamId: TeamId, keyId: EntityId, { state, expiresAt }: AccountKey): FoundKey => ({
   teamId,
   keyId,
   state,
