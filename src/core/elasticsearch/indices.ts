@@ -36,7 +36,7 @@ export type IndexDefinition = {
 export const aliasOf = (prefix: string, kind: DocumentKind): Alias => `${prefix}-${kind}` as Alias
 
 /**
- * The alias for writers of an index: indexers, or the rebuild that fills the index before it serves (`rebuild`: its name). Writers use the alias with
+ * The alias for writers of an index: indexers, or the rebuild that fills the index before it serves (`rebuild`: its id). Writers use the alias with
  * `require_alias`: otherwise a write to a missing index would create it, without our mapping. Removing the alias fences writers: indexers of a retired
  * generation, or a rebuild whose generation another rebuild has taken over.
  */
@@ -51,7 +51,7 @@ export const writeAliasesOf = (indices: Indices, rebuild?: string): WriteAliases
 export const physicalName = (prefix: string, kind: DocumentKind, version: number, generation: number): PhysicalIndex =>
   `${prefix}-${kind}-v${version}-${generation}` as PhysicalIndex
 
-/** `version` is the mapping's. */
+/** `version`: of the mapping. */
 export type PhysicalName = { readonly kind: DocumentKind; readonly version: number; readonly generation: number }
 
 /** Undefined for other names. `prefix` contains no regex characters. */
@@ -75,7 +75,7 @@ const definitions = Object.fromEntries(documentKinds.map((kind) => [kind, JSON.p
   Record<DocumentKind, IndexDefinition>
 >
 
-/** Its version is half a version lower. So once answers are to be indexed, an index without them counts as older (`hasOlderMapping`). */
+/** Its version is lower by half. So once answers are to be indexed, an index without them counts as older (`hasOlderMapping`). */
 const submissionsWithoutAnswers = withoutAnswers(definitions.submissions)
 
 function withoutAnswers({ version, settings, mappings }: IndexDefinition): IndexDefinition {

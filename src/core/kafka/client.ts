@@ -28,7 +28,7 @@ const connectionTimeoutMs = 5_000
 const requestTimeoutMs = 10_000
 
 /** `names`: member → setting, whose present value is read at each access. */
-const live = (config: Config, names: Readonly<Record<string, keyof Config>>): object =>
+const presentValues = (config: Config, names: Readonly<Record<string, keyof Config>>): object =>
   Object.defineProperties(
     {},
     Object.fromEntries(
@@ -45,8 +45,9 @@ const publicAuthorities = (): string[] => [...getCACertificates('default'), ...g
 /** Reads the present certificates at each connection. */
 function tlsOf(config: Config): Tls {
   const clientCertificate = { cert: 'KAFKA_SSL_CERT_FILE', key: 'KAFKA_SSL_KEY_FILE' } as const
-  if (config.KAFKA_SSL_CA_FILE !== undefined) return live(config, { ca: 'KAFKA_SSL_CA_FILE', ...clientCertificate })
-  return Object.assign(live(config, clientCertificate), { ca: publicAuthorities() })
+  if (config.KAFKA_SSL_CA_FILE !== undefined)
+    return presentValues(config, { ca: 'KAFKA_SSL_CA_FILE', ...clientCertificate })
+  return Object.assign(presentValues(config, clientCertificate), { ca: publicAuthorities() })
 }
 
 /** Reads the present credentials at each connection. */
@@ -60,7 +61,7 @@ function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {
     const token = cacheToken(() => fetchOAuthToken(config, publicAuthorities()))
     return bearer(token, { path: 'KAFKA_OAUTH_TOKEN_URL', rule: 'gives tokens that Kafka refuses' })
   }
-  const user = live(config, { username: 'KAFKA_SASL_USERNAME', password: 'KAFKA_SASL_PASSWORD' })
+  const user = presentValues(config, { username: 'KAFKA_SASL_USERNAME', password: 'KAFKA_SASL_PASSWORD' })
   return Object.assign(user, { mechanism }) as NonNullable<KafkaConfig['sasl']>
 }
 

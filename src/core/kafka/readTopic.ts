@@ -91,8 +91,8 @@ type Fetched = Pick<FetchAnswer, 'partition' | 'messages'> & {
   readonly emptyAnswers: number
 }
 
-const everything: OffsetSpan = { from: 0n, to: 2n ** 63n }
-const nothing: Unread = { from: 0n, to: 0n, emptyAnswers: 0 }
+const allOffsets: OffsetSpan = { from: 0n, to: 2n ** 63n }
+const noOffsets: Unread = { from: 0n, to: 0n, emptyAnswers: 0 }
 /** After this many empty answers, the rest of a span counts as deleted. A broker with remote storage may answer empty a few times. */
 const maxEmptyAnswers = 5
 const higher = (a: bigint, b: bigint): bigint => (a > b ? a : b)
@@ -103,7 +103,7 @@ async function unreadIn(admin: Admin, topic: string, spans: ReadOptions['spans']
   for (const { partition, ...ends } of await admin.fetchTopicOffsets(topic)) {
     const low = BigInt(ends.low)
     const high = BigInt(ends.high)
-    const { from, to } = spans === undefined ? everything : (spans.get(partition) ?? nothing)
+    const { from, to } = spans === undefined ? allOffsets : (spans.get(partition) ?? noOffsets)
     const span = { from: higher(from, low), to: to < high ? to : high, emptyAnswers: 0 }
     if (span.from < span.to) unread.set(partition, span)
   }
@@ -127,7 +127,7 @@ async function fetchUnread(cluster: Cluster, topic: string, unread: Map<number, 
       const fetched = responses.flatMap((response) => response.partitions)
       const isEmpty = fetched.every(({ messages }) => messages.length === 0)
       return fetched.map(({ partition, lastStableOffset, messages }) => {
-        const span = unread.get(partition) ?? nothing
+        const span = unread.get(partition) ?? noOffsets
         // A broker omits records beyond the response size or the last stable offset. If neither explains empty answers, the records were deleted.
         const emptyAnswers = isEmpty && BigInt(lastStableOffset) >= span.to ? span.emptyAnswers + 1 : 0
         const last = messages.at(-1)

@@ -11,12 +11,12 @@ export type FetchedRecord = {
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: RecordHeaders
-  /** Also set for a record of an aborted transaction: KafkaJS delivers neither. */
+  /** Also true for records of aborted transactions, which KafkaJS must not deliver either. */
   readonly isControlRecord: boolean
   readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean }
-  /** Set on the placeholder of offsets that compaction has removed, with the last of these offsets. */
+  /** Set on the placeholder of offsets that compaction has removed; `offset` is the last of these. */
   readonly isGap?: true
-  /** Set on the placeholder of a control record or a record of an aborted transaction, with its offset and timestamp. */
+  /** Set on the placeholder of a control record or a record of an aborted transaction; it has the record's offset and timestamp. */
   readonly isSkipped?: true
   /** Set on the placeholder of a batch that cannot be decoded, always the last record of a fetch. */
   readonly undecodable?: Undecodable
@@ -112,7 +112,7 @@ async function decodeBatch(batch: Buffer, reading: Reading, records: FetchedReco
     if (records.length >= maxPartitionRecords) return decompressed.length
     if (read % recordsPerTurn === recordsPerTurn - 1) await nextTurn()
     const record = await decodeRecord(bytes, header, reading.from)
-    if (record !== undefined) add(record, reading, records)
+    if (record !== undefined) addWithGap(record, reading, records)
     bytes.end = decompressed.length
   }
   if (count > 0 && bytes.at !== decompressed.length) throw new Error(`it is longer than its ${count} records`)
@@ -126,7 +126,7 @@ async function decodeBatch(batch: Buffer, reading: Reading, records: FetchedReco
   return decompressed.length
 }
 
-function add(record: FetchedRecord, reading: Reading, records: FetchedRecord[]): void {
+function addWithGap(record: FetchedRecord, reading: Reading, records: FetchedRecord[]): void {
   const offset = BigInt(record.offset)
   if (offset > reading.next) records.push(gapRecord(offset - 1n))
   records.push(record)
@@ -138,7 +138,7 @@ async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigin
   const length = bytes.varint()
   if (length < 0 || length > bytes.end - bytes.at) throw new Error('a record is cut off')
   bytes.end = bytes.at + length
-  // The unused attributes.
+  // The record's attributes, which Kafka does not use.
   bytes.skip(1)
   const timestampDelta = bytes.varlong()
   const offset = header.first + BigInt(bytes.varint())
@@ -152,9 +152,9 @@ async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigin
   // Every header has two lengths, so at least two bytes.
   if (count < 0 || count > (bytes.end - bytes.at) / 2) throw new Error(`a record cannot have ${count} headers`)
   const headersFrom = bytes.at
-  for (let left = count; left > 0; left -= headersPerTurn) {
-    if (left < count) await nextTurn()
-    bytes.skipHeaders(Math.min(left, headersPerTurn))
+  for (let remaining = count; remaining > 0; remaining -= headersPerTurn) {
+    if (remaining < count) await nextTurn()
+    bytes.skipHeaders(Math.min(remaining, headersPerTurn))
   }
   if (bytes.at !== bytes.end) throw new Error(`a record is longer than its ${count} headers`)
   const { appendTimestamp, firstTimestamp, isControlRecord, batchContext } = header
@@ -179,7 +179,7 @@ export function withSkipped(records: readonly FetchedRecord[]): readonly Fetched
   })
 }
 
-/** Placeholders and control records are not delivered. */
+/** Control records and placeholders, except of an undecodable batch. */
 export const isPlaceholder = ({ isControlRecord, isGap, isSkipped }: FetchedRecord): boolean =>
   isControlRecord || isGap === true || isSkipped === true
 
@@ -187,11 +187,11 @@ const placeholder = { key: null, value: null, headers: noHeaders, timestamp: '0'
 
 /** KafkaJS drops records below the requested offset, and the offsets of a damaged batch may be wrong. So its placeholder has the highest offset. */
 const highestOffset = String(2n ** 63n - 1n)
-export const undecodableRecord = (what: string, cause?: unknown): FetchedRecord => ({
+export const undecodableRecord = (problem: string, cause?: unknown): FetchedRecord => ({
   ...placeholder,
   offset: highestOffset,
   isControlRecord: false,
-  undecodable: new Undecodable(cause === undefined ? what : `${what}: ${(cause as Error).message}`, { cause }),
+  undecodable: new Undecodable(cause === undefined ? problem : `${problem}: ${(cause as Error).message}`, { cause }),
 })
 
 const lastOffsetOf = (batch: Buffer): bigint => batch.readBigInt64BE(0) + BigInt(batch.readInt32BE(23))
@@ -216,12 +216,12 @@ const abortMarkerKey = Buffer.from([0, 0, 0, 0])
  */
 export function withoutAborted(records: readonly FetchedRecord[], transactions: readonly AbortedTransaction[]) {
   if (transactions.length === 0) return records
-  const toCome = transactions.toSorted((a, b) => Number(BigInt(a.firstOffset) - BigInt(b.firstOffset)))
+  const upcoming = transactions.toSorted((a, b) => Number(BigInt(a.firstOffset) - BigInt(b.firstOffset)))
   const aborted = new Set<string>()
   return records.map((record) => {
     const { offset, key, isControlRecord, batchContext: { producerId, inTransaction } = notTransactional } = record
-    for (; toCome[0] !== undefined && BigInt(toCome[0].firstOffset) <= BigInt(offset); toCome.shift())
-      aborted.add(toCome[0].producerId)
+    for (; upcoming[0] !== undefined && BigInt(upcoming[0].firstOffset) <= BigInt(offset); upcoming.shift())
+      aborted.addWithGap(upcoming[0].producerId)
     if (!isControlRecord && inTransaction && aborted.has(producerId)) return { ...record, isControlRecord: true }
     if (isControlRecord && key?.equals(abortMarkerKey)) aborted.delete(producerId)
     return record

@@ -53,7 +53,7 @@ export class RecordBytes {
     return this.#bytes.subarray(from, this.at)
   }
 
-  needed(): Buffer {
+  headerName(): Buffer {
     const bytes = this.nullable()
     if (bytes === null) throw new Error('a header has no name')
     return bytes

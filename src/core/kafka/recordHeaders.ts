@@ -10,7 +10,7 @@ export type RecordHeader = {
 }
 
 /**
- * The headers of a record, as their bytes in the record. An object by name would lose their order, repeated names and names like `__proto__`. Headers
+ * The headers of a record, as their bytes in the record. An object with names as members would lose their order, repeated names and names like `__proto__`. Headers
  * become objects only while they are iterated, because a record may have a million headers.
  */
 export class RecordHeaders implements Iterable<RecordHeader> {
@@ -32,7 +32,7 @@ export class RecordHeaders implements Iterable<RecordHeader> {
     const bytes = new RecordBytes(this.bytes)
     for (let read = 0; read < this.count; read++) {
       const from = bytes.at
-      const name = bytes.needed()
+      const name = bytes.headerName()
       const value = bytes.nullable()
       yield { name, value, from, to: bytes.at }
     }
@@ -40,14 +40,14 @@ export class RecordHeaders implements Iterable<RecordHeader> {
 
   /** `removed`: headers that an iteration over these headers has yielded. */
   without(removed: readonly RecordHeader[]): RecordHeaders {
-    const kept: Buffer[] = []
+    const parts: Buffer[] = []
     let end = 0
     for (const { from, to } of removed.toSorted((a, b) => a.from - b.from)) {
-      kept.push(this.bytes.subarray(end, from))
+      parts.push(this.bytes.subarray(end, from))
       end = to
     }
-    kept.push(this.bytes.subarray(end))
-    return new RecordHeaders(this.count - removed.length, Buffer.concat(kept))
+    parts.push(this.bytes.subarray(end))
+    return new RecordHeaders(this.count - removed.length, Buffer.concat(parts))
   }
 
   followedBy(others: RecordHeaders): RecordHeaders {

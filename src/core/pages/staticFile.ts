@@ -34,7 +34,7 @@ const digestOf = (text: string): string => hash('sha256', text, 'base64url').sli
 
 const oat = createRequire(import.meta.url).resolve('@knadh/oat/oat.min.css')
 
-/** Oat (https://oat.ink), then the shared base.css, then the area's `own` files. */
+/** Oat (https://oat.ink), then the shared base.css, then the `own` files of the pages. */
 export const readStyle = (...own: URL[]): string => readText(oat, new URL('assets/base.css', import.meta.url), ...own)
 
 export const readIcon = (): string => readText(new URL('assets/icon.svg', import.meta.url))
@@ -56,7 +56,7 @@ export function pageAssets(folder: string, styleText: string, scriptText: string
 
 type PageAssets = {
   readonly paths: AssetPaths
-  /** Keys are paths. */
+  /** Path → file. */
   readonly files: ReadonlyMap<string, StaticFile>
 }
 

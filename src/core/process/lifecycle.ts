@@ -75,15 +75,15 @@ async function runService(options: ServiceOptions): Promise<void> {
     log.info('started')
   } catch (error) {
     // Another process may have opened the port since `listeningProblems` checked it.
-    const isOfPort = error instanceof Error && 'syscall' in error && error.syscall === 'listen'
-    lifetime.fail(error, isOfPort ? configExitCode : 1)
+    const isListenError = error instanceof Error && 'syscall' in error && error.syscall === 'listen'
+    lifetime.fail(error, isListenError ? configExitCode : 1)
   }
 }
 
 async function start(options: ServiceOptions, checked: CheckedConfig, lifetime: Lifetime, log: Logger): Promise<void> {
   const { config, unreachable } = checked
   const { release, signal, fail, end } = lifetime
-  const { health, untilAble, started } = readinessOf(options.port !== undefined, unreachable.length > 0, lifetime)
+  const { health, untilAble, setStarted } = readinessOf(options.port !== undefined, unreachable.length > 0, lifetime)
   const metrics = new Registry()
   processMetrics(metrics, health)
   const pages = new Map(pagesOf(health, metrics))
@@ -108,7 +108,7 @@ async function start(options: ServiceOptions, checked: CheckedConfig, lifetime: 
     )
   const service = { config, engines: configuredEngines, log, metrics, signal, release, fail, untilAble }
   const { checks, pages: ownPages } = await options.start(service)
-  started(checks)
+  setStarted(checks)
   for (const [path, page] of ownPages?.(health) ?? []) pages.set(path, page)
 }
 
@@ -116,7 +116,7 @@ const jsonHeaders = { 'Content-Type': 'application/json' }
 
 const pagesOf = (health: Health, metrics: Registry): AdminPages =>
   new Map([
-    // Always answers 200: after a fatal error the process exits by itself.
+    // Always answers 200, because the process exits after a fatal error.
     ['/livez', async () => ({ status: 200, headers: jsonHeaders, body: '{"status":"live"}\n' })],
     [
       '/readyz',

@@ -17,8 +17,8 @@ import { scanHashes } from './scanHashes.ts'
 
 /**
  * `incomplete`: keys are missing in Redis, so nothing was applied. `stale`: the same or a newer state is stored. `conflict`: another state of the same
- * revision is stored. `newest`: a stored state to append again, because its record is before the applied record, so that compaction would delete it; or
- * because a deletion's record may never have been appended.
+ * revision is stored. `newest`: a stored state to append again: its record is before the applied record, so that compaction would delete its record; or a
+ * deletion's record may never have been appended.
  */
 export type Applied = {
   readonly kind: 'applied' | 'incomplete' | 'stale' | 'conflict'
@@ -97,8 +97,8 @@ export class AccountKeyStore {
   /** The keys (null if deleted) that changed before `beforeMs`, and whose record no indexer has read yet. */
   async unread(teamId: TeamId, beforeMs: number): Promise<[EntityId, AccountKey | null][]> {
     const fields = await this.#fields(teamId)
-    const waiting = Object.entries(fields).filter(([, field]) => Number(/^-(\S+) /.exec(field)?.[1]) < beforeMs)
-    return waiting.map(([id, field]) => [id as EntityId, readField(field)?.key ?? null])
+    const unreadFields = Object.entries(fields).filter(([, field]) => Number(/^-(\S+) /.exec(field)?.[1]) < beforeMs)
+    return unreadFields.map(([id, field]) => [id as EntityId, readField(field)?.key ?? null])
   }
 
   /** The newest state of a key; undefined if the key is unknown or only has a reserved slot. */
@@ -110,7 +110,7 @@ export class AccountKeyStore {
     return readField(field ?? deleted ?? '')
   }
 
-  /** Key → its last use; the key may have been used for another minute. Leaves out unused keys. For display only: Redis may lose it. */
+  /** Key → time of its last use, up to a minute too early. Leaves out unused keys. For display only: Redis may lose it. */
   async lastUse(teamId: TeamId): Promise<ReadonlyMap<EntityId, Instant>> {
     const { client, keys } = this.#redis
     const uses = Object.entries(await client.hgetall(keys.lastUse(teamId)))
@@ -145,7 +145,7 @@ export class AccountKeyStore {
 
   /**
    * `token` is unique to the replay. `complete` ends it, and resolves with false if Redis may have lost keys, or the replay took more than an hour: then
-   * it must be repeated.
+   * the replay must be repeated.
    */
   async beginReplay(token: string): Promise<{ complete(): Promise<boolean> }> {
     const { client, keys, runId } = this.#redis
@@ -162,7 +162,7 @@ export class AccountKeyStore {
   #fields = (teamId: TeamId): Promise<Record<string, string>> =>
     this.#readWhole(({ client, keys }) => client.hgetall(keys.teamKeys(teamId)))
 
-  /** Rejects with `AccountKeysIncomplete` unless the store is complete before and after: Redis may lose all keys in between. */
+  /** Rejects with `AccountKeysIncomplete` unless the store is complete before and after the read: Redis may lose all keys in between. */
   async #readWhole<T>(read: (redis: RedisConnection) => Promise<T>): Promise<T> {
     const [before, result, after] = await Promise.all([this.isComplete(), read(this.#redis), this.isComplete()])
     if (before && after) return result

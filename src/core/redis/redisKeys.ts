@@ -4,8 +4,8 @@ import type { Digest, EntityType, TeamId, TeamList } from '../model/ids.ts'
 /** Type, lifetime, content and writer of every key in Redis. A function that is called with `''` returns the prefix of all keys of its kind. */
 export interface RedisKeys {
   /**
-   * Hash, `<teamId>/<keyId>` → JSON: the live keys with this digest, with state and expiry. Several fields (accountKeyScripts.ts): no request is accepted
-   * with the digest. `AccountKeyStore`.
+   * Hash, `<teamId>/<keyId>` → JSON: the live keys with this digest, with state and expiry. If it has several fields (accountKeyScripts.ts), no
+   * request is accepted with the digest. `AccountKeyStore`.
    */
   readonly accountKey: (digest: Digest | '') => string
   /** Hash, key id → position and JSON: a team's live keys, reserved slots, and deletions that no indexer has read yet. `AccountKeyStore`. */
@@ -14,7 +14,7 @@ export interface RedisKeys {
   readonly deletedKeys: (teamId: TeamId | '') => string
   /** String, 1 h: marks a running replay. Without it, as after a flush of Redis, the replay does not count. `AccountKeyStore`. */
   readonly accountKeyReplay: (token: string) => string
-  /** Hash, key id → epoch ms, 90 d: the last use of each key of a team. The key may have been used for another minute. `shareLookups`. */
+  /** Hash, key id → epoch ms, 90 d: the last use of each key of a team. Up to a minute too early. `shareLookups`. */
   readonly lastUse: (teamId: TeamId | '') => string
   /** String: random text, replaced once a change of the list is searchable. `publishVisiblePositions`; the first text: `freshnessLua`. */
   readonly changeToken: (list: TeamList | '') => string
@@ -29,7 +29,7 @@ export interface RedisKeys {
   /**
    * Hash, 7 d, for each entity type and generation. `publishVisiblePositions`, `switchServing`. Fields:
    * - `<partition>`: the offset below which every record is searchable
-   * - `<partition>@`: a time (epoch ms); every record that was appended before is below that offset
+   * - `<partition>@`: a time (epoch ms); every record that was appended before this time is below that offset
    * - `partitions`: the number of partitions
    * - `watermark`: the lowest of these times; missing while a partition has no offset or no time, or deletions may be missing
    * - `salt`: random text in the versions of all lists
@@ -44,7 +44,7 @@ export interface RedisKeys {
   readonly serving: string
   /** String, 10 s: the rebuild that is about to switch. Meanwhile the serving generation publishes no positions. `acquireSwitchLock`. */
   readonly switchLock: string
-  /** String, JSON, 6 s: the rebuild that members may join. `announceRebuild`. */
+  /** String, JSON, 6 s: the rebuild that members (rebuildMembers.ts) may join. `announceRebuild`. */
   readonly announcedRebuild: string
   /** Prefix of strings, 60 s: the requests of a key in its rate-limit window. `countRequests`. */
   readonly limitPrefix: string
