@@ -135,7 +135,6 @@ const clientCertificates = [
   ['KAFKA_SSL_CERT_FILE', 'KAFKA_SSL_KEY_FILE'],
   ['REDIS_CERT_FILE', 'REDIS_KEY_FILE'],
 ] as const
-/** Variables that are set together or not at all. */
 const setTogether: readonly (readonly string[])[] = [
   ['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_PASSWORD'],
   ['REDIS_SENTINELS', 'REDIS_SENTINEL_NAME'],

@@ -10,8 +10,8 @@ export type EntityPart = 'summary' | 'detail'
 export const largeBytes = 16 * 1024
 
 /**
- * The sort key of lists (not a position in Kafka): creation time, then id, as one text. With a numeric time in a field of its own, Elasticsearch would not stop a search after the
- * first rows of the sorted index. Page 1 of a large team would take five times as long.
+ * The sort key of lists (no position in Kafka): creation time, then id, as one text. With a numeric time in a field of its own, Elasticsearch would not stop
+ * a search after the first rows of the sorted index. Page 1 of a large team would take five times as long.
  */
 export const position = (createdAt: Instant, id: string): string => `${createdAt}|${id}`
 

@@ -31,8 +31,8 @@ export const asBytes = ({ connectionPool }: Client) => ({ context: bytesContext,
  * Works around three bugs of `UndiciConnection`:
  * - When a caller aborts its request, the client marks the node as dead. Here an abort is reported as `RequestAbortedError`, which does not count against
  *   the node.
- * - When a request times out, the connection dispatches `abort` on the caller's signal, which ends everything else that listens to the signal. Here each request
- *   has a signal of its own.
+ * - When a request times out, the connection dispatches `abort` on the caller's signal, which ends everything else that listens to the signal. Here each
+ *   request has a signal of its own.
  * - A request ends after the client's timeout even if the request has a longer one. Here the client's timeout bounds only the pause between two parts of a
  *   body.
  */
@@ -90,7 +90,7 @@ async function readAtMost(body: AsyncIterable<Buffer>, maxBytes = Number.POSITIV
 /** The beginning of the error for an answer longer than `maxResponseSize`, as in the client. */
 export const tooLongMessage = 'The content length'
 
-/** Sends the present credentials; the client alone would send the credentials with which it was created. */
+/** Sends the present credentials; the client alone would always send its first credentials. */
 const authenticating = (config: Config): typeof AbortableConnection =>
   class extends AbortableConnection {
     protected override read(params: ConnectionRequestParams, options: ConnectionRequestOptions): Promise<unknown> {

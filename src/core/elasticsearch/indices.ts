@@ -18,7 +18,6 @@ export const isList = (kind: DocumentKind): boolean => kindsOf[entityTypeOf(kind
 type Alias = Branded<string, 'Alias'>
 export type PhysicalIndex = Branded<string, 'PhysicalIndex'>
 
-/** The four indices of one generation. */
 export type Indices = Readonly<Record<DocumentKind, PhysicalIndex>>
 
 export type ListIndices = { readonly index: string; readonly details: string }

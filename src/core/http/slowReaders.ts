@@ -14,7 +14,7 @@ type Sent = { readonly taken: number; readonly waiting: number }
 /** `behindMs`: how far the client is behind the floor. */
 export type Reading = Sent & { readonly behindMs: number }
 
-/** `before`: the reading `elapsedMs` ago. Time counts only while bytes wait for the client. A client that has read everything is not behind, however slow it was. */
+/** `before`: the reading `elapsedMs` ago. Time counts only while bytes wait. A client that has read everything is not behind, however slow it was. */
 export function readSince(before: Reading | undefined, sent: Sent, elapsedMs: number): Reading {
   if (before === undefined || before.waiting === 0 || sent.waiting === 0) return { ...sent, behindMs: 0 }
   const readMs = ((sent.taken - before.taken) / floorBytesPerSecond) * 1_000

@@ -63,8 +63,8 @@ function cleanValue(text: string, from: number): Cleaned {
 }
 
 /**
- * Calls `visit` with the offset of each value in the object or array at `from`, and a member's name; `visit` returns the offset after the value. Returns the
- * offset after the object or array.
+ * Calls `visit` with the offset of each value in the object or array at `from`, and a member's name; `visit` returns the offset after the value. Returns
+ * the offset after the object or array.
  */
 function walk(text: string, from: number, visit: (at: number, name: string | undefined) => number): number {
   const first = text[from]

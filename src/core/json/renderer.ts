@@ -24,7 +24,7 @@ export class RecordRenderer {
   readonly #detailSteps: readonly Step[]
   #output = Buffer.allocUnsafe(64 * 1024)
   #outputLength = 0
-  /** `#pendingStart` to `#pendingEnd`: the scanned bytes to copy next; `#pendingEnd` is -1 without such bytes. */
+  /** The scanned bytes to copy next; without such bytes, `#pendingEnd` is -1. */
   #pendingStart = 0
   #pendingEnd = none
 

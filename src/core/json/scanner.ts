@@ -42,7 +42,7 @@ export type Kind = (typeof kinds)[number] | 'any'
 /** The known members of an object; the scanner skips the values of others. */
 export type Shape = {
   readonly members: Map<string, Member>
-  /** The first member of the last scanned object, expected first in the next object: most records of a topic have one order of members. */
+  /** The first member of the last scanned object; expected first in the next, because most records of a topic have one order of members. */
   next: Member | undefined
 }
 
@@ -242,7 +242,6 @@ const words = { null: Buffer.from('null'), true: Buffer.from('true'), false: Buf
 
 const isDigit = (code: number | undefined): boolean => code !== undefined && code >= zero && code <= nine
 
-/** Undefined if no value begins with this character. */
 function kindBeginningWith(code: number | undefined): Exclude<Kind, 'integer' | 'any'> | 'null' | undefined {
   if (code === quote) return 'string'
   if (code === openBrace) return 'object'

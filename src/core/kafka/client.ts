@@ -42,7 +42,6 @@ const usesTls = ({ KAFKA_SSL, KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE }: Config):
 /** Certificate authorities (PEM) of Node, NODE_EXTRA_CA_CERTS and the operating system. */
 const publicAuthorities = (): string[] => [...getCACertificates('default'), ...getCACertificates('system')]
 
-/** Reads the present certificates at each connection. */
 function tlsOf(config: Config): Tls {
   const clientCertificate = { cert: 'KAFKA_SSL_CERT_FILE', key: 'KAFKA_SSL_KEY_FILE' } as const
   if (config.KAFKA_SSL_CA_FILE !== undefined)
@@ -50,7 +49,6 @@ function tlsOf(config: Config): Tls {
   return Object.assign(presentValues(config, clientCertificate), { ca: publicAuthorities() })
 }
 
-/** Reads the present credentials at each connection. */
 function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {
   const { KAFKA_SASL_MECHANISM: mechanism, AWS_REGION: region } = config
   if (mechanism === 'aws-msk-iam') {

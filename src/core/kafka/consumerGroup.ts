@@ -95,10 +95,10 @@ export function groupMember(kafka: Kafka, options: GroupOptions): GroupMember {
     readFrom: (partitions) => {
       for (const { topic, partition, nextOffset } of partitions)
         consumer.seek({ topic, partition, offset: String(nextOffset) })
-      consumer.resume(byTopic(partitions))
+      consumer.resume(forKafkaJs(partitions))
     },
-    pause: (partitions) => consumer.pause(byTopic(partitions)),
-    resume: (partitions) => consumer.resume(byTopic(partitions)),
+    pause: (partitions) => consumer.pause(forKafkaJs(partitions)),
+    resume: (partitions) => consumer.resume(forKafkaJs(partitions)),
     commit: async (commits) => {
       const commitsBefore = acceptedCommits
       await consumer.commitOffsets(commits.map(({ position, ...commit }) => ({ ...commit, offset: String(position) })))
@@ -115,7 +115,7 @@ function subscribeToEvents(consumer: Consumer, options: GroupOptions, onFailure:
   consumer.on(REBALANCING, options.onRevoked)
   consumer.on(GROUP_JOIN, ({ payload }) => {
     const partitions = partitionsIn(payload.memberAssignment)
-    consumer.pause(byTopic(partitions))
+    consumer.pause(forKafkaJs(partitions))
     options.onAssigned(partitions).catch(onFailure)
   })
   consumer.on(START_BATCH_PROCESS, ({ payload }) => {
@@ -188,5 +188,5 @@ function skippedAtMs(messages: readonly FetchedRecord[]): number | undefined {
 export const partitionsIn = (assignment: Readonly<Record<string, readonly number[]>>): TopicPartition[] =>
   Object.entries(assignment).flatMap(([topic, partitions]) => partitions.map((partition) => ({ topic, partition })))
 
-const byTopic = (partitions: readonly TopicPartition[]): { topic: string; partitions: number[] }[] =>
+const forKafkaJs = (partitions: readonly TopicPartition[]): { topic: string; partitions: number[] }[] =>
   partitions.map(({ topic, partition }) => ({ topic, partitions: [partition] }))

@@ -179,7 +179,7 @@ export function withSkipped(records: readonly FetchedRecord[]): readonly Fetched
   })
 }
 
-/** Control records and placeholders, except of an undecodable batch. */
+/** Also true for control records; false for an undecodable batch. */
 export const isPlaceholder = ({ isControlRecord, isGap, isSkipped }: FetchedRecord): boolean =>
   isControlRecord || isGap === true || isSkipped === true
 
@@ -221,7 +221,7 @@ export function withoutAborted(records: readonly FetchedRecord[], transactions: 
   return records.map((record) => {
     const { offset, key, isControlRecord, batchContext: { producerId, inTransaction } = notTransactional } = record
     for (; upcoming[0] !== undefined && BigInt(upcoming[0].firstOffset) <= BigInt(offset); upcoming.shift())
-      aborted.addWithGap(upcoming[0].producerId)
+      aborted.add(upcoming[0].producerId)
     if (!isControlRecord && inTransaction && aborted.has(producerId)) return { ...record, isControlRecord: true }
     if (isControlRecord && key?.equals(abortMarkerKey)) aborted.delete(producerId)
     return record

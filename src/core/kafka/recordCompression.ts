@@ -64,7 +64,7 @@ async function decompressLz4(compressed: Buffer, maxBytes: number): Promise<Buff
 }
 
 /**
- * An upper bound for the decompressed bytes of an LZ4 frame: magic, flags and block size, then blocks, each preceded by its length, at last a length of zero.
+ * An upper bound for the decompressed bytes of an LZ4 frame: magic, flags and block size, then blocks, each preceded by its length, then a length of zero.
  * A byte of a compressed block becomes 255 bytes at most.
  */
 function lz4MaxBytes(frame: Buffer): number {

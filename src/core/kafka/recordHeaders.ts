@@ -10,8 +10,8 @@ export type RecordHeader = {
 }
 
 /**
- * The headers of a record, as their bytes in the record. An object with names as members would lose their order, repeated names and names like `__proto__`. Headers
- * become objects only while they are iterated, because a record may have a million headers.
+ * The headers of a record, as their bytes in the record. An object would lose their order, repeated names and names like `__proto__`. Headers become
+ * objects only while they are iterated, because a record may have a million headers.
  */
 export class RecordHeaders implements Iterable<RecordHeader> {
   readonly count: number

@@ -6,10 +6,10 @@ export type Instant = Branded<string, 'Instant'>
 /** An inclusive bound. `beyond-all`: the window is empty, because it starts after, or ends before, every `Instant`. */
 export type WindowBound = Instant | 'beyond-all'
 
-/** `parseInstant` accepts this text. */
+/** What `parseInstant` accepts, for messages. */
 export const instantRule = 'an ISO 8601 date-time with separators and an offset or Z, such as 2026-11-21T08:30:00.000Z'
 
-/** `parseWindowBound` accepts this text. */
+/** What `parseWindowBound` accepts, for messages. */
 export const windowBoundRule =
   'an ISO 8601 date or date-time with separators, such as 2026-11-21 or 2026-11-21T08:30:00.000Z'
 

@@ -56,7 +56,6 @@ export function pageAssets(folder: string, styleText: string, scriptText: string
 
 type PageAssets = {
   readonly paths: AssetPaths
-  /** Path → file. */
   readonly files: ReadonlyMap<string, StaticFile>
 }
 
@@ -64,7 +63,6 @@ type PageAssets = {
 export const namesEtag = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.trim() === '*' || ifNoneMatch.includes(etag.replace(/^W\//, ''))
 
-/** Answers with the file, gzipped if the client accepts gzip, or with 304. */
 export function respondWithFile(ctx: ParameterizedContext, file: StaticFile): void {
   ctx.set(file.headers)
   if (namesEtag(ctx.get('If-None-Match'), file.etag)) {

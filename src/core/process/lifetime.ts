@@ -13,7 +13,7 @@ export interface Lifetime {
   readonly fail: (error: unknown, exitCode?: number) => void
   /** Makes `/readyz` answer 503, and ends the process `drainMs` later. */
   readonly drain: (drainMs: number) => void
-  /** Ends the process. A repeated call only changes the exit code, if given. */
+  /** A repeated call only changes the exit code, if given. */
   readonly end: (exitCode?: number) => void
 }
 

@@ -17,8 +17,8 @@ import { scanHashes } from './scanHashes.ts'
 
 /**
  * `incomplete`: keys are missing in Redis, so nothing was applied. `stale`: the same or a newer state is stored. `conflict`: another state of the same
- * revision is stored. `newest`: a stored state to append again: its record is before the applied record, so that compaction would delete its record; or a
- * deletion's record may never have been appended.
+ * revision is stored. `newest`: a stored state to append again. Compaction would delete its record, which is before the applied record; or a deletion's
+ * record may never have been appended.
  */
 export type Applied = {
   readonly kind: 'applied' | 'incomplete' | 'stale' | 'conflict'
@@ -62,7 +62,7 @@ export class AccountKeyStore {
     return (await this.completeRun()) !== undefined
   }
 
-  /** Applies a state of a key. `position`: the position of the state's record, or `-<epoch ms>` of now if the record is still to be appended. */
+  /** `position`: the position of the state's record, or `-<epoch ms>` of now if the record is still to be appended. */
   async apply(
     teamId: TeamId,
     keyId: EntityId,
@@ -110,7 +110,7 @@ export class AccountKeyStore {
     return readField(field ?? deleted ?? '')
   }
 
-  /** Key → time of its last use, up to a minute too early. Leaves out unused keys. For display only: Redis may lose it. */
+  /** Key → time of its last use, up to a minute too early. Leaves out unused keys. For display only: Redis may lose times. */
   async lastUse(teamId: TeamId): Promise<ReadonlyMap<EntityId, Instant>> {
     const { client, keys } = this.#redis
     const uses = Object.entries(await client.hgetall(keys.lastUse(teamId)))

@@ -13,7 +13,7 @@ export async function announceRebuild(
   await client.set(keys.announcedRebuild, textOf(rebuild), 'PX', lifeMs)
 }
 
-/** The announced rebuild; undefined if none is announced, or Redis has lost the announcement. */
+/** Undefined if no rebuild is announced, or Redis has lost the announcement. */
 export async function readAnnouncedRebuild({ client, keys }: RedisConnection): Promise<AnnouncedRebuild | undefined> {
   const text = await client.get(keys.announcedRebuild)
   return text === null ? undefined : (JSON.parse(text) as AnnouncedRebuild)

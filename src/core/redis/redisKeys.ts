@@ -4,8 +4,8 @@ import type { Digest, EntityType, TeamId, TeamList } from '../model/ids.ts'
 /** Type, lifetime, content and writer of every key in Redis. A function that is called with `''` returns the prefix of all keys of its kind. */
 export interface RedisKeys {
   /**
-   * Hash, `<teamId>/<keyId>` → JSON: the live keys with this digest, with state and expiry. If it has several fields (accountKeyScripts.ts), no
-   * request is accepted with the digest. `AccountKeyStore`.
+   * Hash, `<teamId>/<keyId>` → JSON: the live keys with this digest, with state and expiry. Several fields: see accountKeyScripts.ts.
+   * `AccountKeyStore`.
    */
   readonly accountKey: (digest: Digest | '') => string
   /** Hash, key id → position and JSON: a team's live keys, reserved slots, and deletions that no indexer has read yet. `AccountKeyStore`. */
@@ -44,7 +44,7 @@ export interface RedisKeys {
   readonly serving: string
   /** String, 10 s: the rebuild that is about to switch. Meanwhile the serving generation publishes no positions. `acquireSwitchLock`. */
   readonly switchLock: string
-  /** String, JSON, 6 s: the rebuild that members (rebuildMembers.ts) may join. `announceRebuild`. */
+  /** String, JSON, 6 s: the rebuild that members may join. `announceRebuild`. */
   readonly announcedRebuild: string
   /** Prefix of strings, 60 s: the requests of a key in its rate-limit window. `countRequests`. */
   readonly limitPrefix: string
