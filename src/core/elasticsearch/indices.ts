@@ -67,14 +67,14 @@ export function hasOlderMapping(prefix: string, index: string, hasAnswers: boole
   return name !== undefined && name.version < definitionOf(name.kind, hasAnswers).version
 }
 
-const read = (kind: DocumentKind): string =>
+const readDefinition = (kind: DocumentKind): string =>
   readFileSync(new URL(`../../../mappings/${kind}.json`, import.meta.url), 'utf8')
 
-const definitions = Object.fromEntries(documentKinds.map((kind) => [kind, JSON.parse(read(kind))])) as Readonly<
-  Record<DocumentKind, IndexDefinition>
->
+const definitions = Object.fromEntries(
+  documentKinds.map((kind) => [kind, JSON.parse(readDefinition(kind))]),
+) as Readonly<Record<DocumentKind, IndexDefinition>>
 
-/** Its version is lower by half. So once answers are to be indexed, an index without them counts as older (`hasOlderMapping`). */
+/** The definition's version is lower by half. So once answers are to be indexed, an index without them counts as older (`hasOlderMapping`). */
 const submissionsWithoutAnswers = withoutAnswers(definitions.submissions)
 
 function withoutAnswers({ version, settings, mappings }: IndexDefinition): IndexDefinition {

@@ -10,7 +10,6 @@ import { metricsIn } from '../monitoring/metrics.ts'
 const noRoute = 'none'
 const durationBucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
-/** `Reason`: the label `reason` of rejected requests. */
 export interface RequestMetrics<Reason extends string> {
   readonly duration: Histogram<'route' | 'method' | 'status'>
   readonly inFlight: Gauge

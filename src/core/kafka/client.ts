@@ -72,7 +72,7 @@ export const bearer = ({ read, forget }: TokenCache, problem: Problem): Mechanis
     authenticate: async () => {
       const send = (message: string) =>
         saslAuthenticate({
-          request: { encode: () => framed(message) },
+          request: { encode: () => withLengthPrefix(message) },
           response: { decode: (answer) => answer.subarray(sizeBytes), parse: String },
         })
       const token = await read()
@@ -90,7 +90,7 @@ export const bearer = ({ read, forget }: TokenCache, problem: Problem): Mechanis
   }),
 })
 
-function framed(message: string): Buffer {
+function withLengthPrefix(message: string): Buffer {
   const bytes = Buffer.from(`\0\0\0\0${message}`)
   bytes.writeInt32BE(bytes.length - sizeBytes)
   return bytes

@@ -77,7 +77,7 @@ export async function decodePartition(bytes: Buffer, from = 0n): Promise<Fetched
 }
 
 type BatchHeader = {
-  readonly first: bigint
+  readonly firstOffset: bigint
   readonly firstTimestamp: bigint
   /** The timestamp of all records, if the broker sets it. */
   readonly appendTimestamp: bigint | undefined
@@ -96,7 +96,7 @@ async function decodeBatch(batch: Buffer, reading: Reading, records: FetchedReco
     throw new Error('its checksum is wrong')
   const attributes = batch.readInt16BE(21)
   const header: BatchHeader = {
-    first: batch.readBigInt64BE(0),
+    firstOffset: batch.readBigInt64BE(0),
     firstTimestamp: batch.readBigInt64BE(27),
     appendTimestamp: (attributes & 0x08) === 0 ? undefined : batch.readBigInt64BE(35),
     isControlRecord: (attributes & 0x20) !== 0,
@@ -141,13 +141,13 @@ async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigin
   // The record's attributes, which Kafka does not use.
   bytes.skip(1)
   const timestampDelta = bytes.varlong()
-  const offset = header.first + BigInt(bytes.varint())
+  const offset = header.firstOffset + BigInt(bytes.varint())
   if (offset < from) {
     bytes.at = bytes.end
     return undefined
   }
-  const key = bytes.nullable()
-  const value = bytes.nullable()
+  const key = bytes.nullableBytes()
+  const value = bytes.nullableBytes()
   const count = bytes.varint()
   // Every header has two lengths, so at least two bytes.
   if (count < 0 || count > (bytes.end - bytes.at) / 2) throw new Error(`a record cannot have ${count} headers`)

@@ -33,7 +33,7 @@ export class RecordHeaders implements Iterable<RecordHeader> {
     for (let read = 0; read < this.count; read++) {
       const from = bytes.at
       const name = bytes.headerName()
-      const value = bytes.nullable()
+      const value = bytes.nullableBytes()
       yield { name, value, from, to: bytes.at }
     }
   }

@@ -38,12 +38,12 @@ const wordPattern = new RegExp(
 export function titleWords(title: string): TitleWord[] {
   const folded = foldCharacters(title)
   let end = 0
-  let before = ''
+  let previous = ''
   return [...folded.matchAll(wordPattern)].map(({ 0: text, index, groups = {} }) => {
     const between = folded.slice(end, index)
-    const isGroup = isGroupAfter(before, between, text)
+    const isGroup = isGroupAfter(previous, between, text)
     end = index + text.length
-    before = text
+    previous = text
     const kind = kinds.find((name) => groups[name] !== undefined) ?? 'letters'
     const gap = between === '' ? 'none' : /\s/.test(between) ? 'space' : 'mark'
     return { kind, text, gap, isMarked: /[^\s\p{M}]$/u.test(between), isGroup }

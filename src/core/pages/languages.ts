@@ -9,7 +9,7 @@ type Catalogue = {
   readonly languageSwitch: string
 }
 
-/** The catalogue of the first tag whose primary language is available (`zh-TW` gets simplified Chinese); the first catalogue if none is. */
+/** The catalogue of the first tag whose primary language is available (`zh-TW` gets simplified Chinese); else the first catalogue. */
 export function preferredOf<Texts extends Catalogue>(
   catalogues: readonly [Texts, ...Texts[]],
   tags: readonly (string | undefined)[],

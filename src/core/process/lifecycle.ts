@@ -30,7 +30,7 @@ export type Service = Pick<Lifetime, 'signal' | 'release' | 'fail'> & {
 }
 
 export type ClientService = Service & {
-  /** Resolves when the checks pass, or after three seconds. The process awaits this before it listens (`readiness.ts`). */
+  /** Resolves after three seconds at the latest. The process awaits this before it listens (`readiness.ts`). */
   untilAble(checks: Checks): Promise<void>
 }
 
@@ -56,8 +56,8 @@ async function runService(options: ServiceOptions): Promise<void> {
     () => stop(),
     () => force(),
   )
-  const checked = await checkedConfigOrExit(options.needs, options)
-  const { config } = checked
+  const checkedConfig = await checkedConfigOrExit(options.needs, options)
+  const { config } = checkedConfig
   const log = createLog({ name: options.name, level: config.LOG_LEVEL }, destination({ fd: 2, sync: true }))
   if (config.files !== undefined)
     config.files.onProblems = (problems) =>
@@ -71,7 +71,7 @@ async function runService(options: ServiceOptions): Promise<void> {
   process.on('unhandledRejection', (error) => lifetime.fail(error))
   process.on('uncaughtException', (error) => lifetime.fail(error))
   try {
-    await start(options, checked, lifetime, log)
+    await start(options, checkedConfig, lifetime, log)
     log.info('started')
   } catch (error) {
     // Another process may have opened the port since `listeningProblems` checked it.
@@ -80,8 +80,13 @@ async function runService(options: ServiceOptions): Promise<void> {
   }
 }
 
-async function start(options: ServiceOptions, checked: CheckedConfig, lifetime: Lifetime, log: Logger): Promise<void> {
-  const { config, unreachable } = checked
+async function start(
+  options: ServiceOptions,
+  checkedConfig: CheckedConfig,
+  lifetime: Lifetime,
+  log: Logger,
+): Promise<void> {
+  const { config, unreachable } = checkedConfig
   const { release, signal, fail, end } = lifetime
   const { health, untilAble, setStarted } = readinessOf(options.port !== undefined, unreachable.length > 0, lifetime)
   const metrics = new Registry()

@@ -7,7 +7,7 @@ const listensWithinMs = 3_000
 
 export interface Readiness {
   readonly health: Health
-  /** Adds checks, and resolves when all have passed at the same time, or after three seconds. */
+  /** Adds checks. If the process is not able yet, waits until all pass at the same time, for three seconds at most. */
   readonly untilAble: (checks: Checks) => Promise<void>
   readonly setStarted: (checks: Checks) => void
 }

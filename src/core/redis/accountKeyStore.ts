@@ -26,7 +26,7 @@ export type Applied = {
 }
 
 /** Other keys fill all slots (`full`), the key exists (`held`), or both (`surplus`). */
-type Reserved = 'reserved' | 'full' | 'held' | 'surplus' | 'deleted'
+type Reservation = 'reserved' | 'full' | 'held' | 'surplus' | 'deleted'
 
 /** A contested digest (`accountKeyScripts.ts`). `keys`: `<teamId>/<keyId>` of its live keys, and `<teamId>/<keyId> in another partition`. */
 export type ContestedDigest = { readonly digest: Digest; readonly keys: readonly string[] }
@@ -54,8 +54,8 @@ export class AccountKeyStore {
   /** The present run of Redis (`runIn`); undefined while keys are missing in it. */
   async completeRun(): Promise<string | undefined> {
     const { client, keys, runId } = this.#redis
-    const completeOn = await client.get(keys.accountKeysComplete)
-    return completeOn !== null && completeOn === runId() ? completeOn : undefined
+    const completeRunId = await client.get(keys.accountKeysComplete)
+    return completeRunId !== null && completeRunId === runId() ? completeRunId : undefined
   }
 
   async isComplete(): Promise<boolean> {
@@ -80,11 +80,11 @@ export class AccountKeyStore {
   }
 
   /** Reserves a slot of the team until `untilMs` (epoch ms), for a key whose record follows. Rejects with `AccountKeysIncomplete`. */
-  async reserve(teamId: TeamId, keyId: EntityId, nowMs: number, untilMs: number): Promise<Reserved> {
+  async reserve(teamId: TeamId, keyId: EntityId, nowMs: number, untilMs: number): Promise<Reservation> {
     const { keys, runId } = this.#redis
     const values = [keyId, nowMs, untilMs, maxKeysPerTeam, keys.accountKeysComplete, runId() ?? '']
     const names = [keys.teamKeys(teamId), keys.deletedKeys(teamId)]
-    const reply = (await reserveScript(this.#redis, names, values)) as Reserved | 'incomplete'
+    const reply = (await reserveScript(this.#redis, names, values)) as Reservation | 'incomplete'
     if (reply === 'incomplete') throw new AccountKeysIncomplete()
     return reply
   }
@@ -149,12 +149,12 @@ export class AccountKeyStore {
    */
   async beginReplay(token: string): Promise<{ complete(): Promise<boolean> }> {
     const { client, keys, runId } = this.#redis
-    const startedOn = runId()
+    const startedInRun = runId()
     const replay = keys.accountKeyReplay(token)
     await client.set(replay, '1', 'PX', replayLifeMs)
     const complete = async (): Promise<boolean> => {
-      if (startedOn === undefined || runId() !== startedOn) return false
-      return (await completeScript(this.#redis, [keys.accountKeysComplete, replay], [startedOn])) === 1
+      if (startedInRun === undefined || runId() !== startedInRun) return false
+      return (await completeScript(this.#redis, [keys.accountKeysComplete, replay], [startedInRun])) === 1
     }
     return { complete }
   }

@@ -167,6 +167,7 @@ export async function knowsDeletions({ client, keys }: RedisConnection, generati
   return hashes.every(([partitions, withheld]) => partitions !== null && withheld === null)
 }
 
+/** Also deletes the states of the generation's logs. */
 export async function forgetVisiblePositions(
   { client, keys }: RedisConnection,
   generation: GenerationTag,
