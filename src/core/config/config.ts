@@ -11,9 +11,10 @@ import {
 } from './secretFiles.ts'
 import { beginsLikeOurs, unknownNameProblems } from './unknownNames.ts'
 
+/** An engine, by the setting of its address. */
 export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
 
-/** What a process cannot do without: an engine, or the sign-in of team owners. Its variables must be set. */
+/** What a process cannot do without: an engine, or the sign-in of team owners. A need's variables must be set. */
 export type Need = Engine | 'sign-in'
 
 const topics = {
@@ -82,7 +83,7 @@ const environmentSchema = z.object({
 type Settings = z.output<typeof environmentSchema>
 
 export type Config = Settings & {
-  /** Undefined if no variable names a file of secrets or certificates. */
+  /** Undefined if no variable names a file. */
   readonly files?: ReloadedSettings<Config>
 }
 

@@ -19,7 +19,7 @@ const digestCharacters = 16
 export class RecordRenderer {
   readonly scanner: Scanner
   readonly #shape: Shape
-  readonly #member: string
+  readonly #entityMember: string
   readonly #summarySteps: readonly Step[]
   readonly #detailSteps: readonly Step[]
   #output = Buffer.allocUnsafe(64 * 1024)
@@ -38,7 +38,7 @@ export class RecordRenderer {
     this.#detailSteps = stepsOf(served.detail, entity, makeMember)
     const envelope = { revision: makeMember('revision', 'number'), [member]: makeMember(member, 'object', entity) }
     this.#shape = { members: new Map(Object.entries(envelope)), next: undefined }
-    this.#member = member
+    this.#entityMember = member
     this.scanner = new Scanner(this.#shape, memberCount)
   }
 
@@ -63,9 +63,9 @@ export class RecordRenderer {
 
   /** `replacements`: member of the entity → string to serve instead of the record's value. */
   render(replacements?: Readonly<Record<string, string>>): Rendered {
-    const jsonOf = ([name, text]: [string, string]) =>
-      [this.ordinalOf(this.#member, name), Buffer.from(JSON.stringify(text))] as const
-    const byOrdinal = replacements && new Map(Object.entries(replacements).map(jsonOf))
+    const entryOf = ([name, text]: [string, string]) =>
+      [this.ordinalOf(this.#entityMember, name), Buffer.from(JSON.stringify(text))] as const
+    const byOrdinal = replacements && new Map(Object.entries(replacements).map(entryOf))
     this.#outputLength = 0
     const summary = this.#copy(this.#summarySteps, byOrdinal)
     const detail = this.#copy(this.#detailSteps, byOrdinal)

@@ -16,7 +16,9 @@ const fetchWaitMs = 500
 export type FetchedBatch = TopicPartition & {
   /** The offset from which the partition was fetched. */
   readonly position: Offset
-  /** In offset order. A record counts as consumed once the iterator is past it. Example: a loop over 5 to 9 breaks at 7, so the next batch begins at 7. */
+  /**
+   * In offset order. A record counts as consumed once the iterator is past it. Example: a loop over offsets 5 to 9 breaks at 7: the next batch begins at 7.
+   */
   readonly records: Iterable<SourceRecord>
   /** The high watermark, if compaction has removed records of this batch: later records of the same keys are below it. */
   readonly gapBelow: bigint | undefined

@@ -86,7 +86,7 @@ function* recordsIn(
   }
 }
 
-/** `emptyAnswers`: how many answers in a row were empty although the last stable offset had reached `to`. */
+/** `emptyAnswers`: how many successive answers were empty although the last stable offset had reached `to`. */
 type UnreadSpan = OffsetSpan & { readonly emptyAnswers: number }
 type FetchedPartition = Pick<FetchAnswer, 'partition' | 'messages'> & {
   readonly span: OffsetSpan
@@ -100,7 +100,7 @@ const noOffsets: UnreadSpan = { from: 0n, to: 0n, emptyAnswers: 0 }
 const maxEmptyAnswers = 5
 const maxOffset = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
-/** Intersects `spans`, or everything, with the present offsets of each partition. */
+/** Intersects `spans`, or all offsets, with the present offsets of each partition. */
 async function unreadSpansIn(
   admin: Admin,
   topic: string,

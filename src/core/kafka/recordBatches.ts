@@ -18,7 +18,7 @@ export type FetchedRecord = {
   readonly isGap?: true
   /** Set on the placeholder of a control record or a record of an aborted transaction; it has the record's offset and timestamp. */
   readonly isSkipped?: true
-  /** Set on the placeholder of a batch that cannot be decoded, always the last record of a fetch. */
+  /** Set on the placeholder of a batch that cannot be decoded, always the partition's last record in a fetch. */
   readonly undecodable?: Undecodable
 }
 
@@ -59,14 +59,14 @@ export async function decodePartition(bytes: Buffer, from = 0n): Promise<Fetched
     // If not even the length is complete, the batch counts as cut off.
     const batchBytes = Math.max(headerBytes, rest.length < lengthEndsAt ? 0 : lengthEndsAt + rest.readInt32BE(8))
     const batch = rest.subarray(0, batchBytes)
-    const before = records.length
+    const countBefore = records.length
     // A broker may cut off the last batch of a fetch, but never the first. So a first batch that seems cut off has a wrong length, and is undecodable.
     if (batch.length < batchBytes && rest !== bytes) break
     try {
       if (batch.length < batchBytes) throw new Error('it is cut off')
       decodedBytes += await decodeBatch(batch, reading, records)
     } catch (error) {
-      records.length = before
+      records.length = countBefore
       records.push(undecodableRecord(`the record batch ${offsetsOf(batch)} cannot be decoded`, error))
       break
     }
@@ -212,7 +212,7 @@ const abortMarkerKey = Buffer.from([0, 0, 0, 0])
 
 /**
  * Marks the records of aborted transactions as control records, which are not delivered. A transaction consists of all transactional records of its
- * producer from `firstOffset` to the abort marker. A fetch may begin inside several open transactions.
+ * producer from `firstOffset` to the abort marker.
  */
 export function withoutAborted(records: readonly FetchedRecord[], transactions: readonly AbortedTransaction[]) {
   if (transactions.length === 0) return records

@@ -17,7 +17,7 @@ const leaderCheckMs = 100
 
 /** First offset and log end offset. */
 export type OffsetRange = { readonly low: bigint; readonly high: bigint }
-/** The keys are made by `partitionName`. */
+/** By `partitionName`. */
 export type OffsetRanges = ReadonlyMap<string, OffsetRange & TopicPartition>
 
 /** Kafka's names of settings → values. */

@@ -1,6 +1,5 @@
 import { type Html, html } from './html.ts'
 
-/** Texts of pages in one language. */
 type Catalogue = {
   /** A BCP 47 tag. */
   readonly language: string

@@ -59,7 +59,7 @@ type PageAssets = {
   readonly files: ReadonlyMap<string, StaticFile>
 }
 
-/** Weak comparison; `*` matches all. `no-cache` of a request is ignored: it addresses caches, and `fetch` adds it to every `If-None-Match`. */
+/** Weak comparison; `*` matches all. `no-cache` of a request is ignored: it addresses caches, and `fetch` sends it with every `If-None-Match`. */
 export const namesEtag = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.trim() === '*' || ifNoneMatch.includes(etag.replace(/^W\//, ''))
 

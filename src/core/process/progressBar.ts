@@ -2,7 +2,7 @@ import cliProgress from 'cli-progress'
 
 export interface ProgressBar {
   reach(value: number): void
-  /** Restores the terminal; call it even if the work fails. */
+  /** Restores the terminal: call it after a failure, too. */
   end(): void
 }
 
@@ -28,7 +28,7 @@ export interface TerminalReport {
   step(text: string): void
   /** A new label or total begins a new bar. */
   progress(label: string, done: number, total: number): void
-  /** Restores the terminal; call it even if the work fails. */
+  /** Restores the terminal: call it after a failure, too. */
   end(): void
 }
 

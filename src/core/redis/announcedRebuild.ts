@@ -1,7 +1,7 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
 import { type RedisConnection, script } from './redis.ts'
 
-/** A rebuild that members (rebuildMembers.ts) may join: the generation that it fills, and its id, which is part of the names of its write aliases. */
+/** A rebuild that members (rebuildMembers.ts) may join: the generation that it fills, and its id (`holder`), a part of the names of its write aliases. */
 export type AnnouncedRebuild = { readonly tag: GenerationTag; readonly holder: string }
 
 /** Announces a rebuild for `lifeMs`, instead of any other. */

@@ -57,6 +57,7 @@ return {'switched'}`)
 export type ReachedPartition = Omit<PublishedPartition, 'from'>
 
 export type AskedSwitch = {
+  /** The id of the rebuild. */
   readonly holder: string
   /** The serving generation, with which the rebuild has compared the next one. */
   readonly from: GenerationTag
@@ -64,7 +65,7 @@ export type AskedSwitch = {
   readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>
   /** Every partition of both topics. */
   readonly reached: readonly ReachedPartition[]
-  /** Types whose topics were replaced by other logs after `from` was read. Offsets of two logs cannot be compared, so `from` is not used. */
+  /** Types whose topics were replaced by other logs after `from` was filled. Offsets of two logs cannot be compared, so positions of `from` are not used. */
   readonly replaced: ReadonlySet<EntityType>
 }
 

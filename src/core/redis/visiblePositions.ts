@@ -4,8 +4,8 @@ import { type Branded, type EntityType, entityTypes, randomToken, type TeamList 
 import { type RedisConnection, script } from './redis.ts'
 
 /**
- * The AES-256 key (base64) that seals the cursors of a change feed; cursors with another key are refused. A rebuild keeps the key, unless followers may
- * lack deletions or a topic was replaced. Stored in `_meta` of the list index.
+ * The AES-256 key (base64) that seals the cursors of a change feed; cursors sealed with another key are refused. A rebuild keeps the key, unless followers
+ * may lack deletions or a topic was replaced. Stored in `_meta` of the list index.
  */
 export type CursorKey = Branded<string, 'CursorKey'>
 
