@@ -7,7 +7,7 @@ export type Rendered = { readonly body: Buffer; readonly totalDocs?: number }
 
 export type Answer = Rendered & { readonly compression: string | undefined }
 
-/** A larger part of the cache for one answer would displace too many others. */
+/** A larger answer would displace too many others. */
 const maxPartOfCache = 1 / 16
 const entryBytes = 300
 

@@ -47,13 +47,13 @@ function columnsOfMembers(prefix: string, served: Served, codes: readonly string
 const oneColumn = (name: string): Columns => ({ names: [name], cells: (raw) => [cellOf(raw)] })
 
 function answerColumns(codes: readonly string[]): Columns {
-  const known = new Set(codes)
+  const codesWithColumn = new Set(codes)
   return {
     names: [...codes, otherAnswers].map((code) => `data.${code}`),
     cells: (raw) => {
       const answers = rawMembers(raw ?? 'null')
-      const unknown = [...answers].filter(([code]) => !known.has(code))
-      const others = unknown.length === 0 ? '' : jsonCell(renderObject(unknown))
+      const otherMembers = [...answers].filter(([code]) => !codesWithColumn.has(code))
+      const others = otherMembers.length === 0 ? '' : jsonCell(renderObject(otherMembers))
       return [...codes.map((code) => cellOf(answers.get(code))), others]
     },
   }
@@ -89,17 +89,17 @@ const jsonCell = (raw: string): string =>
 
 const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`
 
-/** Also in full width, which spreadsheets in East Asian languages accept. */
+/** A formula's first character; also in full width, which spreadsheets in East Asian languages accept. */
 const formulaStart = '[=+\\-@＝＋－＠]'
 /**
- * Spreadsheets may skip these before a formula. The single quote is included: `'=1` gets a second quote, so that a reader can always remove the
- * first.
+ * What spreadsheets may skip before a formula. The single quote is included: `'=1` gets a second quote, so that a reader can always remove the
+ * first quote.
  */
 const skipped = "[ '\\0\\v\\f\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]*"
 
 /**
  * Where a spreadsheet would run text: at its start, and after a semicolon, tab or line break, where a spreadsheet with another separator begins a
- * cell. At the start also before tab, line break and NUL, which spreadsheets may drop.
+ * cell. At the start of a text also before tab, line break and NUL, which spreadsheets may drop.
  */
 const runnable = new RegExp(`(?<=^|[;\\t\\r\\n])(?=${skipped}${formulaStart})|^(?=${skipped}[\\t\\r\\n\\0])`, 'g')
 /** JSON text has neither tabs nor line breaks, and never begins like a formula. */

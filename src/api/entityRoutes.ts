@@ -47,10 +47,10 @@ type ListRequest = {
 
 export function detailRoute<Schema extends z.ZodObject>(
   type: EntityType,
-  own: Schema,
+  ownParameters: Schema,
   render: (detail: Buffer, parameters: z.output<Schema>) => Buffer,
 ) {
-  const schema = own.extend(fieldsParameter(lists[type].full))
+  const schema = ownParameters.extend(fieldsParameter(lists[type].full))
   const respondWithDetail: Route = async (ctx, { readParameters, indexReader, answers }) => {
     const parameters = readParameters(ctx, schema) as z.output<Schema> & { readonly fields?: string }
     const pick = pickFields(selectedFields(parameters.fields, lists[type].full))
@@ -74,19 +74,19 @@ export function detailRoute<Schema extends z.ZodObject>(
 /** A page as JSON, or an export as NDJSON or CSV. */
 export function listRoute<Selection extends Parameters>(
   type: EntityType,
-  own: z.ZodObject & z.ZodType<Selection>,
+  ownParameters: z.ZodObject & z.ZodType<Selection>,
   filtersOf: (teamId: TeamId, selection: Selection, hasAnswers: boolean) => Filters,
 ) {
-  const schema = own.extend(fieldsParameter(lists[type].summary, lists[type].full))
+  const schema = ownParameters.extend(fieldsParameter(lists[type].summary, lists[type].full))
   const schemas = {
     page: schema.superRefine(
-      expectDefaults(exportParameters, `belongs to exports (Accept: ${ndjson}): it must be left out of a page`),
+      refuseUnlessDefault(exportParameters, `belongs to exports (Accept: ${ndjson}): it must be left out of a page`),
     ),
-    [ndjson]: schema.superRefine(ofPages),
+    [ndjson]: schema.superRefine(refusePageParameters),
     [csv]: schema
-      .superRefine(ofPages)
+      .superRefine(refusePageParameters)
       .superRefine(
-        expectDefaults(exportParameters, `belongs to NDJSON (Accept: ${ndjson}): it must be left out of CSV`),
+        refuseUnlessDefault(exportParameters, `belongs to NDJSON (Accept: ${ndjson}): it must be left out of CSV`),
       ),
   }
   const respondWithList: Route = async (ctx, deps) => {
@@ -124,7 +124,7 @@ function pageMaker(request: ListRequest, { version, indices }: Validators): Answ
   return { kind: 'whole or parts', whole, parts }
 }
 
-/** Not cached with the page, because requests that differ in ignored parameters share a cached page. */
+/** `Link` repeats the whole query. It is not cached with the page, because requests that differ in ignored parameters share a page. */
 function setLink({ ctx, deps, type, parameters }: ListRequest, totalDocs: number): void {
   const link = pageLinks(`${deps.baseUrl}/${lists[type].path}`, ctx.querystring, parameters, totalDocs)
   if (link !== undefined) ctx.set('Link', link)
@@ -139,7 +139,7 @@ function exportMaker(request: ListRequest, format: ExportFormat): AnswerMaker {
   const forms = { ...deps.indexReader, type: 'forms' as const, teamId, version: null, indices: freshness.indices.forms }
   const readTable = () => readCsvTable(forms, fields ?? lists[type].summary, formId, turns.runPart)
   const parts = async () => {
-    const indices = await nameChangesCursor(request)
+    const { indices } = await setChangesCursor(request)
     const rows = exportList({ ...deps.indexReader, type, teamId, indices }, content, turns.runPart)
     const lines = format === ndjson ? ndjsonLines(rows) : csvLines(readTable, rows)
     return {
@@ -158,21 +158,21 @@ function exportMaker(request: ListRequest, format: ExportFormat): AnswerMaker {
  * 2. A rebuild switches to new indices, which lack a row below the positions.
  * 3. The export searches the new indices: the client gets the row neither in the export nor in the change feed.
  */
-async function nameChangesCursor({ ctx, deps, type, parameters, fields }: ListRequest) {
+async function setChangesCursor({ ctx, deps, type, parameters, fields }: ListRequest) {
   const { teamId } = ctx.state.accountKey
   const { freshness, visible } = await deps.visibleLists.read(type, teamId)
   // A topic may have too many partitions for a cursor. Then its list has no change feed, but can be exported.
   const cursor = visible && attempt(() => cursorNow(visible, { type, teamId, view: parameters.view, fields }))
   if (cursor !== undefined) ctx.set('Changes-Cursor', cursor)
-  return freshness.indices[type]
+  return { indices: freshness.indices[type] }
 }
 
-/** Refuses parameters that do not apply to a format, unless they have their default values, which some clients always send. */
-function expectDefaults(schemas: Readonly<Record<string, z.ZodType>>, message: string) {
+/** Refuses parameters that do not apply to a format, unless they have their default values: some clients always send these. */
+function refuseUnlessDefault(schemas: Readonly<Record<string, z.ZodType>>, message: string) {
   const defaults = Object.entries(schemas).map(([name, schema]) => [name, schema.parse(undefined)] as const)
   return (parameters: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {
     for (const [name, value] of defaults)
       if (parameters[name] !== value) context.addIssue({ code: 'custom', path: [name], message })
   }
 }
-const ofPages = expectDefaults(pageParameters, 'belongs to pages: it must be left out of an export')
+const refusePageParameters = refuseUnlessDefault(pageParameters, 'belongs to pages: it must be left out of an export')

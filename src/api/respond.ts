@@ -5,14 +5,17 @@ import type { RouteContext } from './context.ts'
 import { clientHasAnswer, matchesAny, type Validators } from './etag.ts'
 import { LargePage } from './search/searchPage.ts'
 
-type Streamed = { readonly body: Readable; readonly contentType: string; readonly totalDocs?: number }
-type Sent = (Answer | Streamed) & { readonly contentType?: string; readonly compression: string | undefined }
+type StreamedAnswer = { readonly body: Readable; readonly contentType: string; readonly totalDocs?: number }
+type ReadyAnswer = (Answer | StreamedAnswer) & {
+  readonly contentType?: string
+  readonly compression: string | undefined
+}
 
 type MakeWhole = () => Promise<Rendered>
-type StartParts = () => Promise<Streamed>
+type StartParts = () => Promise<StreamedAnswer>
 
 /**
- * How to make an answer. `whole` may be cached; `mayBeMissing`: it rejects with `not_found` for an entity that does not exist. `parts` are streamed.
+ * How to make an answer. `whole` may be cached; with `mayBeMissing`, `whole` rejects with `not_found` for an entity that does not exist. `parts` are streamed.
  * `whole or parts`: `parts` is called if `whole` rejects with `LargePage`.
  */
 export type AnswerMaker =
@@ -21,8 +24,8 @@ export type AnswerMaker =
   | { readonly kind: 'parts'; readonly parts: StartParts }
 
 /**
- * Answers 304 if the client has the current answer, else from the cache, else with a new answer. Resolves with the `totalDocs` of a page, before it is
- * sent; with undefined for 304 and other answers.
+ * Answers 304 if the client has the current answer, else from the cache, else with a new answer. Resolves with the `totalDocs` of a page, before the page
+ * is sent; with undefined for 304 and other answers.
  */
 export async function respond(
   ctx: RouteContext,
@@ -57,23 +60,23 @@ async function answerOf(
   answers: AnswerCache,
   validators: Validators,
   maker: AnswerMaker,
-): Promise<Sent> {
+): Promise<ReadyAnswer> {
   switch (maker.kind) {
     case 'whole':
-      return await cachedOrMade(ctx, answers, validators, maker.whole)
+      return await cachedOrNew(ctx, answers, validators, maker.whole)
     case 'parts':
-      return await streamed(ctx, maker.parts)
+      return await startedStream(ctx, maker.parts)
     case 'whole or parts':
       try {
-        return await cachedOrMade(ctx, answers, validators, maker.whole)
+        return await cachedOrNew(ctx, answers, validators, maker.whole)
       } catch (error) {
         if (!(error instanceof LargePage)) throw error
-        return await streamed(ctx, maker.parts)
+        return await startedStream(ctx, maker.parts)
       }
   }
 }
 
-async function streamed(ctx: RouteContext, parts: StartParts): Promise<Sent> {
+async function startedStream(ctx: RouteContext, parts: StartParts): Promise<ReadyAnswer> {
   const compression = compressionFor(ctx)
   const answer = await parts()
   return { ...answer, compression, ...(compression && { body: compressedStream(answer.body, compression) }) }
@@ -88,7 +91,7 @@ async function streamed(ctx: RouteContext, parts: StartParts): Promise<Sent> {
  * 3. Client B gets a cached answer with revision 6.
  * 4. The indexer replaces the version.
  */
-async function cachedOrMade(
+async function cachedOrNew(
   ctx: RouteContext,
   answers: AnswerCache,
   { etag }: Pick<Validators, 'etag'>,
