@@ -18,8 +18,7 @@ type PendingAnswer = { readonly answer: Promise<Answer>; isAbandoned(): boolean 
 
 /**
  * An LRU cache of rendered answers. A cache key names everything on which its answer depends: team, list version, path, parameters and encoding.
- * After a change, requests use another key, because the list has a new version. So no answer is ever invalidated. `respond.ts` decides when a cached
- * answer is served.
+ * After a change, requests use another key, because the list has a new version. So no answer is ever invalidated.
  */
 export class AnswerCache {
   readonly #cache: LRUCache<string, Answer> | undefined

@@ -12,8 +12,8 @@ import type { CursorKey } from '../core/redis/visiblePositions.ts'
  *
  *   `TM` (2 bytes) | format (1) | entity type (1) | id of the key (4) | initialisation vector (12) | ciphertext of AES-256-GCM | tag (16)
  *
- * It is encrypted, because offsets reveal how much all teams of the platform send. Format, type and key id are readable. So a cursor of a later release
- * (503) or of an unknown generation (410) is distinguished from a damaged cursor, or one of the other list (400).
+ * It is encrypted, because offsets reveal how much all teams of the platform send. Format, type and key id are readable. So a cursor of a later
+ * release (503) or of an unknown generation (410) is distinguished from a damaged cursor, or one of the other list (400).
  */
 const magic = Buffer.from('TM')
 const format = 1
@@ -130,7 +130,7 @@ export function openCursor({ bytes }: SealedCursor, key: CursorKey, scope: Curso
   return content === undefined ? undefined : cursorIn(content)
 }
 
-/** Associated data of AES-GCM: decryption fails for another team, list, view or `fields`. */
+/** Decryption fails for another team, list, view or `fields`. */
 const associatedData = (head: Buffer, { type, teamId, view, fields }: CursorScope): Buffer =>
   Buffer.concat([head, Buffer.from(JSON.stringify([teamId, type, view, fields ?? null]))])
 

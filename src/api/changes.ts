@@ -64,7 +64,7 @@ type ChangesRequest = {
   readonly pick: PickRow
 }
 
-/** `cursor`: where the next answer begins. `hasMore`: whether the walk has more pages. */
+/** `cursor`: where the next answer begins. */
 type Page = { readonly items: readonly Buffer[]; readonly cursor: string; readonly hasMore: boolean }
 
 export function changesRoute(type: EntityType) {
@@ -139,9 +139,8 @@ async function beginNow(request: ChangesRequest): Promise<Page> {
 const start = 0 as LogPosition
 
 /**
- * The next page of the cursor's open walk, or the first page of a new walk. Nothing is new if no walk is open, and the list still has the version
- * that was read with the target of the last walk. If this process has cached the cursor's key, it answers this without Elasticsearch or another
- * read of Redis.
+ * The next page of the cursor's open walk, or the first page of a new walk. Nothing is new if no walk is open, and the list still has the cursor's
+ * version. If this process has cached the cursor's key, that answer needs neither Elasticsearch nor another read of Redis.
  */
 async function continueFrom(request: ChangesRequest, sent: string): Promise<Page> {
   const { ctx, deps, scope } = request
@@ -163,7 +162,7 @@ function sealedCursorOf(text: string, type: EntityType): SealedCursor {
     case 'sealed':
       return parsed
     case 'newer':
-      // 503, because a process of that release can open the cursor.
+      // 503: another process, of the later release, can open the cursor.
       throw unavailable('capacity', new Error('a later release has issued the cursor'))
     case 'invalid':
       throw invalidCursor()
@@ -179,7 +178,6 @@ function openedWith(sealed: SealedCursor, key: VisibleList['cursorKey'], scope: 
   return cursor
 }
 
-/** The list version and the offsets from which a walk began. */
 type WalkOrigin = Pick<ChangeCursor, 'version' | 'since'>
 
 function walkFrom({ version, since, walk: open }: ChangeCursor, visible: VisibleList): [WalkOrigin, Walk] {
@@ -194,8 +192,8 @@ function walkFrom({ version, since, walk: open }: ChangeCursor, visible: Visible
       { target, next: start, after: undefined, isFirst: false },
     ]
   }
-  // If visible positions are below the target, Redis was restored from an earlier state: rows below the target may not be searchable yet. The walk
-  // would end without these rows, and the next walk would begin after them.
+  // Redis was restored from an earlier state: rows below the target may not be searchable yet. The walk would end without these rows, and the next
+  // walk would begin after them.
   if (open.target.some((offset, partition) => (offsets[partition] ?? 0) < offset))
     throw noPositions('visible positions are below the target of a walk')
   return [{ version, since }, open]

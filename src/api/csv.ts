@@ -89,7 +89,7 @@ const jsonCell = (raw: string): string =>
 
 const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`
 
-/** A formula's first character; also in full width, which spreadsheets in East Asian languages accept. */
+/** Begins a formula; in full width, in spreadsheets of East Asian languages. */
 const formulaStart = '[=+\\-@＝＋－＠]'
 /**
  * What spreadsheets may skip before a formula. The single quote is included: `'=1` gets a second quote, so that a reader can always remove the
@@ -99,7 +99,7 @@ const skipped = "[ '\\0\\v\\f\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\
 
 /**
  * Where a spreadsheet would run text: at its start, and after a semicolon, tab or line break, where a spreadsheet with another separator begins a
- * cell. At the start of a text also before tab, line break and NUL, which spreadsheets may drop.
+ * cell. At its start also before tab, line break and NUL, which spreadsheets may drop.
  */
 const runnable = new RegExp(`(?<=^|[;\\t\\r\\n])(?=${skipped}${formulaStart})|^(?=${skipped}[\\t\\r\\n\\0])`, 'g')
 /** JSON text has neither tabs nor line breaks, and never begins like a formula. */

@@ -124,7 +124,7 @@ function pageMaker(request: ListRequest, { version, indices }: Validators): Answ
   return { kind: 'whole or parts', whole, parts }
 }
 
-/** `Link` repeats the whole query. It is not cached with the page, because requests that differ in ignored parameters share a page. */
+/** `Link` is not cached with the page: requests that differ in ignored parameters share a page. */
 function setLink({ ctx, deps, type, parameters }: ListRequest, totalDocs: number): void {
   const link = pageLinks(`${deps.baseUrl}/${lists[type].path}`, ctx.querystring, parameters, totalDocs)
   if (link !== undefined) ctx.set('Link', link)

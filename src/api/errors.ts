@@ -56,7 +56,6 @@ export const unavailable = (dependency: (typeof dependencies)[number], cause: Er
     cause,
   })
 
-/** An unexpected value is a bug: `internal_error`. */
 function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof HttpError) return thrown
   if (thrown instanceof ElasticsearchUnavailable) return unavailable('elasticsearch', thrown)

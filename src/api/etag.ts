@@ -7,7 +7,7 @@ import type { RouteContext } from './context.ts'
 
 type Parameters = Readonly<Record<string, unknown>>
 
-/** How fresh an answer is. Validators are read before the query, so the answer has every change that the validators promise, and may have later changes. */
+/** How fresh an answer is. Validators are read before the query: the answer has every change that validators promise, and may have later changes. */
 export interface Validators {
   /** Null while unknown. */
   readonly version: ListVersion | null

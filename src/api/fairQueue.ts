@@ -26,8 +26,8 @@ type Next = { readonly waiter: Waiter; readonly team: Team; overtaking: number }
  * than its team's share weighs the whole share.
  *
  * Room that becomes free is reserved for the next waiter; others get only room that it will not need. Example: there is room for 10, permits of
- * weight 6 in total run, and the next waiter wants 8. Then 2 more may be admitted, because 8 and 2 fit together. So light waiters neither overtake a heavy
- * waiter for ever, nor are blocked by it.
+ * weight 6 in total run, and the next waiter wants 8. Then 2 more may be admitted, because 8 and 2 fit together. So light waiters neither overtake a
+ * heavy waiter for ever, nor are blocked by it.
  */
 export class FairQueue {
   readonly #bounds: Bounds

@@ -48,10 +48,7 @@ function cachingLatest(parse: ParseQuery): ParseQuery {
   return (querystring) => (querystring.length <= maxCachedCharacters ? latest.memo(querystring) : parse(querystring))
 }
 
-/**
- * Stands for any code of a form field: the schema's `answer.<code>` accepts all names that begin with `answer.`, such as `answer.q1`. These may be
- * repeated.
- */
+/** Stands for a form field's code: `answer.<code>` is every name that begins with `answer.`, and may be repeated. */
 export const anyCode = '<code>'
 
 type ParameterName =
@@ -202,7 +199,7 @@ export const value = anyText.min(1, 'must not be empty').optional()
 
 type CodeAndValues = readonly [code: string, values: readonly string[]]
 
-/** Sorted, so that the order of answers in the request does not change the ETag. Any text may be a code. */
+/** Sorted, so that the request's order of answers does not change the ETag. Any text may be a code. */
 const answersByCode = z
   // `queryParser` and `readAnswers` make this shape. Validating it again would be slow for hundreds of codes.
   .custom<readonly CodeAndValues[]>()
@@ -231,7 +228,7 @@ function readAnswers(text: string): readonly CodeAndValues[] | undefined {
 
 const answersRule = 'must be a JSON object of texts or lists of texts by code, such as {"q1":"yes","q2":["a","b"]}'
 
-/** The same as `answer.<code>`, for generated clients, which need fixed names. */
+/** Like `answer.<code>`, for generated clients, which need fixed names. */
 export const answersAsJson = parsed(readAnswers, answersRule)
   .pipe(answersByCode)
   .optional()

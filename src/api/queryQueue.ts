@@ -43,7 +43,6 @@ export function queueQueries(answers = answerQueue()): RouteMiddleware {
   }
 }
 
-/** The turns of one request in the queues of the process. */
 class RequestTurns implements QueryTurns {
   readonly #queries: FairQueue
   readonly #answers: FairQueue

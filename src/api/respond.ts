@@ -15,8 +15,8 @@ type MakeWhole = () => Promise<Rendered>
 type StartParts = () => Promise<StreamedAnswer>
 
 /**
- * How to make an answer. `whole` may be cached; with `mayBeMissing`, `whole` rejects with `not_found` for an entity that does not exist. `parts` are streamed.
- * `whole or parts`: `parts` is called if `whole` rejects with `LargePage`.
+ * How to make an answer. `whole` may be cached; with `mayBeMissing`, `whole` rejects with `not_found` for an entity that does not exist. `parts` are
+ * streamed. `whole or parts`: `parts` is called if `whole` rejects with `LargePage`.
  */
 export type AnswerMaker =
   | { readonly kind: 'whole'; readonly whole: MakeWhole; readonly mayBeMissing: boolean }
@@ -24,8 +24,8 @@ export type AnswerMaker =
   | { readonly kind: 'parts'; readonly parts: StartParts }
 
 /**
- * Answers 304 if the client has the current answer, else from the cache, else with a new answer. Resolves with the `totalDocs` of a page, before the page
- * is sent; with undefined for 304 and other answers.
+ * Answers 304 if the client has the current answer, else from the cache, else with a new answer. Resolves with the `totalDocs` of a page, before
+ * the page is sent; with undefined for 304 and other answers.
  */
 export async function respond(
   ctx: RouteContext,

@@ -22,7 +22,7 @@ import {
 import { AnswerTooLong } from './search/searchClient.ts'
 import { indexFields, requireIndexedAnswers, selectionParameters, submissionsFilters } from './submissions.ts'
 
-/** What is counted by, besides units of time. */
+/** What `by` may name, besides units of time. */
 const countedValues = {
   form: () => everyValueOf('formId'),
   status: () => everyValueOf('status'),
@@ -32,7 +32,7 @@ const countedValues = {
   utmCampaign: () => anyValueOf(indexFields.utmCampaign),
   answer: answersTo,
 }
-type CountedName = keyof typeof counted
+type CountedName = keyof typeof countedValues
 const countedNames = Object.keys(countedValues) as CountedName[]
 
 type NamedGrouping =

@@ -114,7 +114,6 @@ export class WaitingRoom {
   readonly #waiters = new Set<Waiter>()
   #timer: NodeJS.Timeout | undefined
   #isReading = false
-  /** While the process stops, no request may wait any more. */
   isClosed = false
 
   /** `readVersions` returns versions in the order of its lists. `elapsedMs`: a monotonic clock. */
