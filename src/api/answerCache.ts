@@ -60,10 +60,10 @@ export class AnswerCache {
     }
     const answer = make().finally(() => this.#pending.delete(key))
     this.#pending.set(key, { answer, isAbandoned })
-    const made = await this.#count('miss', answer)
+    const newAnswer = await this.#count('miss', answer)
     // Copied, because a slice would keep its larger buffer in memory.
-    this.#cache.set(key, { ...made, body: Buffer.from(new Uint8Array(made.body).buffer) })
-    return made
+    this.#cache.set(key, { ...newAnswer, body: Buffer.from(new Uint8Array(newAnswer.body).buffer) })
+    return newAnswer
   }
 
   async #count(result: LookupResult, pending: Promise<Answer>): Promise<Answer> {

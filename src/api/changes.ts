@@ -111,7 +111,7 @@ async function send(ctx: RouteContext, { items, cursor, hasMore }: Page): Promis
 const itemsBegin = Buffer.from('{"items":[')
 const comma = Buffer.from(',')
 
-const noPositions = (why: string) => unavailable('positions', new Error(why))
+const noPositions = (reason: string) => unavailable('positions', new Error(reason))
 
 async function readVisible({ ctx, deps, scope }: ChangesRequest): Promise<VisibleList> {
   const { freshness, visible } = await deps.visibleLists.read(scope.type, scope.teamId)
@@ -142,14 +142,14 @@ const start = 0 as LogPosition
  * The next page of the cursor's open walk, or the first page of a new walk. Nothing is new if no walk is open, and the list still has the cursor's
  * version. If this process has cached the cursor's key, that answer needs neither Elasticsearch nor another read of Redis.
  */
-async function continueFrom(request: ChangesRequest, sent: string): Promise<Page> {
+async function continueFrom(request: ChangesRequest, cursorText: string): Promise<Page> {
   const { ctx, deps, scope } = request
-  const sealed = sealedCursorOf(sent, scope.type)
+  const sealed = sealedCursorOf(cursorText, scope.type)
   const cachedKey = deps.visibleLists.cachedKey(sealed.keyId)
   const openedCursor = cachedKey && openedWith(sealed, cachedKey, scope)
   const current = ctx.state.freshness.versions[scope.type]
   if (openedCursor?.walk === undefined && current !== null && openedCursor?.version === hashVersion(current))
-    return { items: [], cursor: sent, hasMore: false }
+    return { items: [], cursor: cursorText, hasMore: false }
   const visible = await readVisible(request)
   if (keyIdOf(visible.cursorKey) !== sealed.keyId) throw apiError('cursor_expired')
   const cursor = openedCursor ?? openedWith(sealed, visible.cursorKey, scope)

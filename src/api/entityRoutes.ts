@@ -57,7 +57,7 @@ export function detailRoute<Schema extends z.ZodObject>(
     const validators = validatorsOf(ctx, type, parameters)
     const { accountKey, turns } = ctx.state
     const id = ctx.params['id'] ?? ''
-    const whole = async () => {
+    const makeWhole = async () => {
       const { version, indices } = validators
       const list = { ...indexReader, type, teamId: accountKey.teamId, version, indices }
       const bytes = await weighDetail(list, id, turns.run)
@@ -66,7 +66,7 @@ export function detailRoute<Schema extends z.ZodObject>(
       if (detail === undefined) throw apiError('not_found', type === 'forms' ? 'no such form' : 'no such record')
       return { body: pick(render(detail, parameters)) }
     }
-    await respond(ctx, answers, validators, { kind: 'whole', whole, mayBeMissing: true })
+    await respond(ctx, answers, validators, { kind: 'whole', makeWhole, mayBeMissing: true })
   }
   return { parameters: schema, respond: respondWithDetail }
 }
@@ -110,18 +110,18 @@ function pageMaker(request: ListRequest, { version, indices }: Validators): Answ
   const { accountKey, turns } = ctx.state
   const pick = pickFields(fields)
   const list = { ...deps.indexReader, type, teamId: accountKey.teamId, version, indices }
-  const whole = async () => {
+  const makeWhole = async () => {
     const page = await readPage(list, filters, parameters, turns)
     return { body: renderPage(parameters, page, pick), totalDocs: page.total }
   }
-  const parts = async () => {
+  const startParts = async () => {
     let totalDocs = 0
     const rows = exportPage(list, filters, parameters, turns.runPart)
     const rendered = renderPageParts(parameters, rows, pick, (total) => (totalDocs = total))
     const body = await deps.startStream('large pages', ctx, rendered)
     return { body, totalDocs, contentType: 'json' }
   }
-  return { kind: 'whole or parts', whole, parts }
+  return { kind: 'whole or parts', makeWhole, startParts }
 }
 
 /** `Link` is not cached with the page: requests that differ in ignored parameters share a page. */
@@ -138,7 +138,7 @@ function exportMaker(request: ListRequest, format: ExportFormat): AnswerMaker {
   const content = { filters, view, pick: pickFields(fields) }
   const forms = { ...deps.indexReader, type: 'forms' as const, teamId, version: null, indices: freshness.indices.forms }
   const readTable = () => readCsvTable(forms, fields ?? lists[type].summary, formId, turns.runPart)
-  const parts = async () => {
+  const startParts = async () => {
     const { indices } = await setChangesCursor(request)
     const rows = exportList({ ...deps.indexReader, type, teamId, indices }, content, turns.runPart)
     const lines = format === ndjson ? ndjsonLines(rows) : csvLines(readTable, rows)
@@ -147,7 +147,7 @@ function exportMaker(request: ListRequest, format: ExportFormat): AnswerMaker {
       contentType: format === csv ? csvContentType : format,
     }
   }
-  return { kind: 'parts', parts }
+  return { kind: 'parts', startParts }
 }
 
 /**

@@ -46,9 +46,9 @@ function etagOf(
   path: string,
   parameters: Parameters,
 ): string {
-  const present = Object.entries(parameters).filter(([, value]) => value !== undefined)
-  const sorted = present.sort(([a], [b]) => (a < b ? -1 : 1))
-  const text = JSON.stringify([renderingVersion, teamId, versions, path, sorted])
+  const presentEntries = Object.entries(parameters).filter(([, value]) => value !== undefined)
+  const sortedEntries = presentEntries.sort(([a], [b]) => (a < b ? -1 : 1))
+  const text = JSON.stringify([renderingVersion, teamId, versions, path, sortedEntries])
   return `W/"${hash('sha256', text, 'base64url').slice(0, etagCharacters)}"`
 }
 

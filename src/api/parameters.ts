@@ -19,7 +19,7 @@ const maxCached = 200
 const maxCachedCharacters = 1_024
 
 /** `parameters` are frozen, because requests share them. `problem`: the query's first problem. */
-type ParsedQuery = { readonly ignored: readonly string[] } & (
+type ParsedQuery = { readonly ignoredNames: readonly string[] } & (
   | { readonly kind: 'valid'; readonly parameters: object }
   | { readonly kind: 'invalid'; readonly problem: string }
 )
@@ -34,9 +34,9 @@ export function parameterReader(registry: Registry): ParameterReader {
     const parse = parsers.get(schema) ?? cachingLatest(queryParser(schema))
     parsers.set(schema, parse)
     const query = parse(ctx.querystring)
-    if (query.ignored.length > 0) {
-      ignoredTotal.inc({ route: routeOf(ctx) ?? '' }, query.ignored.length)
-      ctx.set('Ignored-Parameters', renderIgnored(query.ignored))
+    if (query.ignoredNames.length > 0) {
+      ignoredTotal.inc({ route: routeOf(ctx) ?? '' }, query.ignoredNames.length)
+      ctx.set('Ignored-Parameters', renderIgnored(query.ignoredNames))
     }
     if (query.kind === 'invalid') throw apiError('bad_request', query.problem)
     return query.parameters as z.output<typeof schema>
@@ -59,39 +59,40 @@ type ParameterName =
 /** A problem names the parameter, its rule, and the value if one was sent. */
 function queryParser(schema: z.ZodObject): ParseQuery {
   const names = new Set(Object.keys(schema.shape))
-  const codeNames = [...names].filter((name) => name.endsWith(anyCode))
+  const namesWithCode = [...names].filter((name) => name.endsWith(anyCode))
   const nameOf = (sent: string): ParameterName => {
-    const name = codeNames.find((codeName) => sent.startsWith(beginningOf(codeName)))
+    const name = namesWithCode.find((nameWithCode) => sent.startsWith(beginningOf(nameWithCode)))
     if (name !== undefined) return { kind: 'with-code', name, code: sent.slice(beginningOf(name).length) }
     return { kind: names.has(sent) ? 'fixed' : 'unknown' }
   }
   return (querystring) => {
     // URLSearchParams strips one leading question mark, which may belong to the query itself.
     const query = Map.groupBy(new URLSearchParams(`?${querystring}`), ([name]) => name)
-    const sent: Record<string, unknown> = {}
+    const sentValues: Record<string, unknown> = {}
     const codes: [code: string, values: string[]][] = []
-    const ignored: string[] = []
-    let repeated: string | undefined
+    const ignoredNames: string[] = []
+    let repetition: string | undefined
     for (const [name, pairs] of query) {
       const values = pairs.map(([, value]) => value)
       const parameter = nameOf(name)
-      if (parameter.kind === 'unknown') ignored.push(name)
+      if (parameter.kind === 'unknown') ignoredNames.push(name)
       else if (parameter.kind === 'with-code') {
         codes.push([parameter.code, values])
-        sent[parameter.name] = codes
+        sentValues[parameter.name] = codes
       } else if (values.length > 1)
-        repeated ??= `${name} must be given only once, not as ${values.map(show).join(' and ')}`
-      else sent[name] = values[0]
+        repetition ??= `${name} must be given only once, not as ${values.map(show).join(' and ')}`
+      else sentValues[name] = values[0]
     }
-    if (repeated !== undefined) return { kind: 'invalid', problem: repeated, ignored }
-    const { data, error } = schema.safeParse(sent)
-    if (error === undefined) return { kind: 'valid', parameters: Object.freeze(data), ignored }
-    return { kind: 'invalid', problem: problemOf(error, sent), ignored }
+    if (repetition !== undefined) return { kind: 'invalid', problem: repetition, ignoredNames }
+    const { data, error } = schema.safeParse(sentValues)
+    if (error === undefined) return { kind: 'valid', parameters: Object.freeze(data), ignoredNames }
+    return { kind: 'invalid', problem: problemOf(error, sentValues), ignoredNames }
   }
 }
 
-function problemOf({ issues: [issue] }: z.ZodError, sent: Readonly<Record<string, unknown>>): string {
-  const [parameter = '', code, value = code === undefined ? sent[parameter] : undefined] = issue?.path.map(String) ?? []
+function problemOf({ issues: [issue] }: z.ZodError, sentValues: Readonly<Record<string, unknown>>): string {
+  const [parameter = '', code, value = code === undefined ? sentValues[parameter] : undefined] =
+    issue?.path.map(String) ?? []
   const name = code === undefined ? parameter : parameter.replace(anyCode, () => cut(code))
   const shown = value === undefined ? '' : `, not ${show(String(value))}`
   return `${name} ${issue?.message}${shown}`

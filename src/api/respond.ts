@@ -15,13 +15,13 @@ type MakeWhole = () => Promise<Rendered>
 type StartParts = () => Promise<StreamedAnswer>
 
 /**
- * How to make an answer. `whole` may be cached; with `mayBeMissing`, `whole` rejects with `not_found` for an entity that does not exist. `parts` are
- * streamed. `whole or parts`: `parts` is called if `whole` rejects with `LargePage`.
+ * How to make an answer. That of `makeWhole` may be cached; that of `startParts` is streamed. With `mayBeMissing`, `makeWhole` rejects with `not_found`
+ * for an entity that does not exist. `whole or parts`: `startParts` is called if `makeWhole` rejects with `LargePage`.
  */
 export type AnswerMaker =
-  | { readonly kind: 'whole'; readonly whole: MakeWhole; readonly mayBeMissing: boolean }
-  | { readonly kind: 'whole or parts'; readonly whole: MakeWhole; readonly parts: StartParts }
-  | { readonly kind: 'parts'; readonly parts: StartParts }
+  | { readonly kind: 'whole'; readonly makeWhole: MakeWhole; readonly mayBeMissing: boolean }
+  | { readonly kind: 'whole or parts'; readonly makeWhole: MakeWhole; readonly startParts: StartParts }
+  | { readonly kind: 'parts'; readonly startParts: StartParts }
 
 /**
  * Answers 304 if the client has the current answer, else from the cache, else with a new answer. Resolves with the `totalDocs` of a page, before
@@ -63,22 +63,22 @@ async function answerOf(
 ): Promise<ReadyAnswer> {
   switch (maker.kind) {
     case 'whole':
-      return await cachedOrNew(ctx, answers, validators, maker.whole)
+      return await cachedOrNew(ctx, answers, validators, maker.makeWhole)
     case 'parts':
-      return await startedStream(ctx, maker.parts)
+      return await startedStream(ctx, maker.startParts)
     case 'whole or parts':
       try {
-        return await cachedOrNew(ctx, answers, validators, maker.whole)
+        return await cachedOrNew(ctx, answers, validators, maker.makeWhole)
       } catch (error) {
         if (!(error instanceof LargePage)) throw error
-        return await startedStream(ctx, maker.parts)
+        return await startedStream(ctx, maker.startParts)
       }
   }
 }
 
-async function startedStream(ctx: RouteContext, parts: StartParts): Promise<ReadyAnswer> {
+async function startedStream(ctx: RouteContext, startParts: StartParts): Promise<ReadyAnswer> {
   const compression = compressionFor(ctx)
-  const answer = await parts()
+  const answer = await startParts()
   return { ...answer, compression, ...(compression && { body: compressedStream(answer.body, compression) }) }
 }
 

@@ -127,11 +127,11 @@ export const countRecords: Route = async (ctx, { readParameters, indexReader, an
       return await countWithin(mostBytes)
     }
   }
-  const whole = async () => {
+  const makeWhole = async () => {
     const { totalDocs, items } = await countWithin(usualBytes)
     return { body: Buffer.from(jsonOf({ totalDocs, by, items })) }
   }
-  await respond(ctx, answers, validators, { kind: 'whole', whole, mayBeMissing: false })
+  await respond(ctx, answers, validators, { kind: 'whole', makeWhole, mayBeMissing: false })
 }
 
 const countsAnswer = z.object({

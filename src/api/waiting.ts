@@ -58,8 +58,8 @@ const nextRestMs = (restMs: number): number => Math.min(maxRestMs, Math.max(firs
 /** Delays the request until its list changes, its key is refused, its client disconnects, or the wait is over. */
 async function delay(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDeps, wait: Wait): Promise<void> {
   const { req, res, state } = ctx
-  const woken = new AbortController()
-  const wake = (): void => woken.abort()
+  const wakeController = new AbortController()
+  const wake = (): void => wakeController.abort()
   const unwatch = watchKey(ctx, wake)
   whenClosed(res, wake)
   // Nothing is sent meanwhile: without this, the socket would time out.
@@ -67,7 +67,7 @@ async function delay(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDe
   const startedMs = elapsedMs()
   const beforeMs = state.waitedMs?.() ?? 0
   state.waitedMs = () => beforeMs + elapsedMs() - startedMs
-  await room.untilChanged(wait, woken.signal)
+  await room.untilChanged(wait, wakeController.signal)
   const waitedMs = state.waitedMs()
   state.waitedMs = () => waitedMs
   unwatch()

@@ -42,11 +42,11 @@ function forGenerators({ properties, items, anyOf, ...schema }: JsonSchema): Jso
  * required members would have no type in most languages.
  */
 export function servedSchema(schema: JsonSchema, members: Served): JsonSchema {
-  const [{ properties: validated = {} } = schema, ...otherOptions] = (schema.anyOf ?? [schema]) as JsonSchema[]
+  const [{ properties: validatedMembers = {} } = schema, ...otherOptions] = (schema.anyOf ?? [schema]) as JsonSchema[]
   const properties = members.map((member): [string, JsonSchema] => {
     const [name, inner] = servedPair(member)
     // A member that is not validated may have any value.
-    const property = (validated[name] ?? {}) as JsonSchema
+    const property = (validatedMembers[name] ?? {}) as JsonSchema
     return [name, inner === undefined ? property : servedSchema(property, inner)]
   })
   return {

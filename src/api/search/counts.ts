@@ -39,10 +39,10 @@ export type CountedValue = {
 export const everyValueOf = (field: string): CountedValue => ({ terms: { field } })
 
 /** The option `missing` is twice as fast as one more aggregation. */
-export const anyValueOf = (field: string): CountedValue => ({ terms: { field, missing } })
+export const anyValueOf = (field: string): CountedValue => ({ terms: { field, missing: missingValue } })
 
 /** Stands for a missing value. No value is as long (in UTF-16 units, two for this character). Sorts last among equally frequent values. */
-const missing = '\u{10ffff}'.repeat(maxValueCharacters)
+const missingValue = '\u{10ffff}'.repeat(maxValueCharacters)
 
 /** `execution_hint: map` avoids global ordinals of the answers to all form fields, which Elasticsearch would build again after each refresh. */
 export function answersTo(code: string): CountedValue {
@@ -210,7 +210,7 @@ const valueAggregations = (request: CountRequest, { terms, none }: CountedValue)
 function itemsOf({ items, none }: z.output<typeof valuesSchema>, request: CountRequest, { beginning }: CountedValue) {
   if (items.sum_other_doc_count > 0) throw tooMany(request)
   const values = items.buckets.map(({ key, ...bucket }) => ({
-    key: key === missing ? null : key.slice(beginning?.length ?? 0),
+    key: key === missingValue ? null : key.slice(beginning?.length ?? 0),
     ...figuresOf(bucket),
   }))
   if (none === undefined || none.doc_count === 0) return values

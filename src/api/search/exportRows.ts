@@ -31,7 +31,7 @@ type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
 
 /**
  * The snapshot expires `lifeMs` after its last search. So a timer renews the snapshot: a slow client may pause for longer, and details are
- * read outside of it.
+ * read outside of the snapshot.
  */
 export async function* inSnapshot<Part>(
   list: SearchedList,

@@ -38,8 +38,8 @@ export async function weighDetails(
   const query = { bool: { filter: [largeOf(list.teamId, 'detail'), withId] } }
   const body = { query, sort: newestFirst, size: ids.length, track_total_hits: false, ...keysOnly('detail') }
   const keys = keysIn(await searchTeam(list, body, signal), 'detail')
-  const large = new Map(keys.map(({ id, bytes }) => [id, bytes]))
-  return ids.map((id) => large.get(id))
+  const largeDetails = new Map(keys.map(({ id, bytes }) => [id, bytes]))
+  return ids.map((id) => largeDetails.get(id))
 }
 
 export type Rows = AsyncGenerator<readonly Buffer[], void, undefined>

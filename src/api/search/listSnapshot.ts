@@ -62,8 +62,8 @@ const openedSchema = z.object({ id: z.string() })
  */
 export async function openListSnapshot(list: SearchedList, lifeMs: number): Promise<ListSnapshot> {
   const keep_alive = `${lifeMs}ms`
-  const opening = AbortSignal.timeout(deadlineMs)
-  const bytes = await requestShard(list, list.type, { api: '_pit', querystring: { keep_alive } }, opening)
+  const deadline = AbortSignal.timeout(deadlineMs)
+  const bytes = await requestShard(list, list.type, { api: '_pit', querystring: { keep_alive } }, deadline)
   const { id } = hits.parseWith(openedSchema, hits.parse(bytes.toString()))
   return listSnapshot(list, { id, keep_alive })
 }

@@ -34,7 +34,7 @@ export async function rangeOfPage(list: ListCounts, offset: number, limit: numbe
   if (offset >= total) return { total, range: undefined }
   const { group: newest, skip } = await locate(groups, offset, maxSkip)
   const { group: oldest } = await locate(groups, Math.min(offset + limit, total) - 1, maxGroupRows)
-  const range: KeyRange = { clause: between(newest, oldest), skip }
+  const range: KeyRange = { clause: clauseBetween(newest, oldest), skip }
   return { total, range }
 }
 
@@ -48,35 +48,35 @@ export async function* rangesOfRows(
   limit: number,
   groups?: readonly RowGroup[],
 ): AsyncGenerator<{ readonly clause: Clause; readonly count: number }, void, undefined> {
-  let joined: RowGroup[] = []
+  let joinedGroups: RowGroup[] = []
   let count = 0
-  const range = (newest: RowGroup) => ({ clause: between(newest, joined.at(-1) ?? newest), count })
+  const range = (newest: RowGroup) => ({ clause: clauseBetween(newest, joinedGroups.at(-1) ?? newest), count })
   for (const group of groups ?? (await groupsByTime(list))) {
-    if (joined[0] !== undefined && count + group.count > limit) {
-      yield range(joined[0])
-      joined = []
+    if (joinedGroups[0] !== undefined && count + group.count > limit) {
+      yield range(joinedGroups[0])
+      joinedGroups = []
       count = 0
     }
     if (group.count > limit) yield* rangesOfRows(list, limit, await group.divide())
     else {
-      joined.push(group)
+      joinedGroups.push(group)
       count += group.count
     }
   }
-  if (joined[0] !== undefined) yield range(joined[0])
+  if (joinedGroups[0] !== undefined) yield range(joinedGroups[0])
 }
 
 async function groupsByTime(
   list: ListCounts,
   span?: TimeSpan,
-  [stepMs = 1, ...finer]: readonly number[] = stepsMs,
+  [stepMs = 1, ...finerStepsMs]: readonly number[] = stepsMs,
 ): Promise<readonly RowGroup[]> {
   const steps = await list.countByTime(span, stepMs)
   return steps.map(({ startMs, count }) => {
-    const within = { fromMs: startMs, toMs: startMs + stepMs - 1 }
+    const step = { fromMs: startMs, toMs: startMs + stepMs - 1 }
     const divide = () =>
-      finer.length > 0 ? groupsByTime(list, within, finer) : groupsById(list, within, beginOf(startMs))
-    return { ...within, count, divide }
+      finerStepsMs.length > 0 ? groupsByTime(list, step, finerStepsMs) : groupsById(list, step, beginOf(startMs))
+    return { ...step, count, divide }
   })
 }
 
@@ -115,7 +115,7 @@ async function locate(
   throw new Error('the counts of a snapshot do not add up')
 }
 
-function between(newest: RowGroup, oldest: RowGroup): Clause {
+function clauseBetween(newest: RowGroup, oldest: RowGroup): Clause {
   if (newest.sortKeys === undefined && oldest.sortKeys === undefined)
     return createdWithin({ fromMs: oldest.fromMs, toMs: newest.toMs })
   const gte = oldest.sortKeys?.oldest ?? beginOf(oldest.fromMs)

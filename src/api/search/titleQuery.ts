@@ -37,16 +37,16 @@ export function exactTitle(teamId: TeamId, typed: string): Clause {
   ])
 }
 
-function exactWords(terms: Terms, sought: readonly titles.SoughtWord[]): Clause {
-  const [first, ...others] = sought
+function exactWords(terms: Terms, reading: readonly titles.SoughtWord[]): Clause {
+  const [first, ...others] = reading
   const isOneWord = first !== undefined && others.length === 0 && isPlain(first) && !first[0].isMarked
   if (isOneWord) return terms.containing(first[0].text)
-  return all(typedWords(titles.requiredWords(sought)).map((word) => exactWord(terms, word)))
+  return all(typedWords(titles.requiredWords(reading)).map((word) => exactWord(terms, word)))
 }
 
 /** If `exactTitle` finds nothing: one typo a word, then two typos, which takes four times as long. */
 export function similarTitles(teamId: TeamId, typed: string): Clause[] {
-  const readings = titles.soughtReadings(typed).map((sought) => typedWords(titles.requiredWords(sought)))
+  const readings = titles.soughtReadings(typed).map((reading) => typedWords(titles.requiredWords(reading)))
   const [oneTypo = [], twoTypos = []] = [1, 2].map((maxTypos) => {
     const terms = termsOf(teamId, maxTypos)
     const clauses = readings.flatMap((words) =>
@@ -168,7 +168,6 @@ interface Terms {
   starting(text: string): Clause
   /** A word contains the text. */
   containing(text: string): Clause
-  /** A word is the text. */
   equal(text: string): Clause
   /** One of the texts is two or three adjacent words joined, or a pair of syllables. */
   joined(...texts: readonly string[]): Clause
