@@ -192,8 +192,8 @@ function walkFrom({ version, since, walk: open }: ChangeCursor, visible: Visible
       { target, next: start, after: undefined, isFirst: false },
     ]
   }
-  // Redis was restored from an earlier state: rows below the target may not be searchable yet. The walk would end without these rows, and the next
-  // walk would begin after them.
+  // Redis was restored from an earlier state with lower positions: rows below the target may not be searchable yet. The walk would end without these
+  // rows, and the next walk would begin after them.
   if (open.target.some((offset, partition) => (offsets[partition] ?? 0) < offset))
     throw noPositions('visible positions are below the target of a walk')
   return [{ version, since }, open]

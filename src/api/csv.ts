@@ -89,7 +89,7 @@ const jsonCell = (raw: string): string =>
 
 const quote = (text: string): string => `"${text.replaceAll('"', '""')}"`
 
-/** Begins a formula; in full width, in spreadsheets of East Asian languages. */
+/** Begins a formula. Spreadsheets in East Asian languages accept full width. */
 const formulaStart = '[=+\\-@＝＋－＠]'
 /**
  * What spreadsheets may skip before a formula. The single quote is included: `'=1` gets a second quote, so that a reader can always remove the

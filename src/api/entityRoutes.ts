@@ -95,7 +95,7 @@ export function listRoute<Selection extends Parameters>(
     const fields = selectedFields(parameters.fields, lists[type][parameters.view])
     const filters = filtersOf(ctx.state.accountKey.teamId, parameters, deps.indexReader.hasAnswers)
     const request = { ctx, deps, type, parameters, fields, filters }
-    // CSV of one form's submissions has a column for each field of the form, so its ETag depends on the forms, too.
+    // CSV of one form's submissions has a column for each field of the form, so the ETag depends on the forms, too.
     const otherTypes = format === csv && parameters.formId !== undefined ? (['forms'] as const) : []
     const validators = validatorsOf(ctx, type, { ...parameters, as: format }, ...otherTypes)
     const maker = format === undefined ? pageMaker(request, validators) : exportMaker(request, format)

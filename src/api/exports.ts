@@ -30,8 +30,8 @@ const maxPages = { maxRunning: 16, maxRunningPerTeam: 2, maxWaiting: 1_000, maxW
 export const streamQueues = () => ({ exports: new FairQueue(maxExports), 'large pages': new FairQueue(maxPages) })
 
 /**
- * A failure or a revoked key before the first part gets an error status. A later one resets the connection, so that no client mistakes a part for
- * the whole answer.
+ * A failure or a revoked key before the first part gets an error status. Later, either resets the connection, so that no client mistakes a part for
+ * the whole.
  */
 export function createStreams(watchKey: WatchKey, queues = streamQueues()): StartStream {
   return async (queueName, ctx, parts) => {

@@ -15,7 +15,7 @@ type MakeWhole = () => Promise<Rendered>
 type StartParts = () => Promise<StreamedAnswer>
 
 /**
- * How to make an answer. That of `makeWhole` may be cached; that of `startParts` is streamed. With `mayBeMissing`, `makeWhole` rejects with `not_found`
+ * The answer of `makeWhole` may be cached; that of `startParts` is streamed. With `mayBeMissing`, `makeWhole` rejects with `not_found`
  * for an entity that does not exist. `whole or parts`: `startParts` is called if `makeWhole` rejects with `LargePage`.
  */
 export type AnswerMaker =
@@ -41,7 +41,7 @@ export async function respond(
     return undefined
   }
   const answer = await answerOf(ctx, answers, validators, maker)
-  // A cached or shared answer, too, stays in memory until this client has read it. So it counts among its team's unsent bytes.
+  // A cached or shared answer, too, stays in memory until this client has read it. So it counts among the team's unsent bytes.
   if (Buffer.isBuffer(answer.body) && ctx.method !== 'HEAD') await ctx.state.turns.reserve(answer.body.length)
   setValidators(ctx, validators)
   ctx.type = answer.contentType ?? 'json'

@@ -71,7 +71,7 @@ function pathParameter({ properties = {} }: JsonSchema) {
   return textParameter('id', 'path', id.description, exampleOf(id))
 }
 
-/** Without `answer.<code>`: as an exploded object of OpenAPI, half of the generated clients in the tests would send it under wrong names. */
+/** Without `answer.<code>`: OpenAPI would need an exploded object. Half of the generated clients in the tests send its members under wrong names. */
 const queryParameters = ({ properties = {}, required = [] }: JsonSchema) =>
   Object.entries(properties)
     .filter(([name]) => !name.endsWith(anyCode))

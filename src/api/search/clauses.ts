@@ -14,7 +14,7 @@ export type Filters = readonly [Filter, ...Filter[]]
 export const newestFirst = [{ teamId: 'asc' }, { position: 'desc' }] as const
 export const oldestFirst = [{ teamId: 'asc' }, { position: 'asc' }] as const
 
-/** All searches use this query, `largeOf`, or the query of `searchChanges.ts`. */
+/** Every search of a team uses this query, `largeOf`, or the query of `searchChanges.ts`. */
 export const ofTeam = (teamId: TeamId, filter: Filter): Clause => ({
   bool: { filter: [{ term: { teamId } }, ...filter] },
 })

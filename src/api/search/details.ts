@@ -44,7 +44,7 @@ const sourceStart = ',"_source":'
 
 /**
  * Splits an `_mget` response without parsing it, at the text that begins each document's envelope. If this text occurs more often, a source contains
- * it. Then the response is scanned as JSON.
+ * it. If so, the response is scanned as JSON.
  */
 function splitDocuments(bytes: Buffer, count: number): readonly Buffer[] {
   const starts: number[] = []

@@ -93,7 +93,7 @@ async function readRowsPage(changes: ChangesSearch, turns: QueryTurns): Promise<
   }
 }
 
-/** For a list without large rows: one search, or two (`readUpToLimit`). */
+/** For a list without large rows: one or two searches (`readUpToLimit`). */
 async function readSmallRows(changes: ChangesSearch, turns: QueryTurns): Promise<RowsPage> {
   const mostBytes = Math.min(changes.limit * largeBytes, mostPartBytes)
   const release = await turns.reserve(mostBytes)
