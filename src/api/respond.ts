@@ -63,12 +63,12 @@ async function answerOf(
 ): Promise<ReadyAnswer> {
   switch (maker.kind) {
     case 'whole':
-      return await cachedOrNew(ctx, answers, validators, maker.makeWhole)
+      return await cachedOrMade(ctx, answers, validators, maker.makeWhole)
     case 'parts':
       return await startedStream(ctx, maker.startParts)
     case 'whole or parts':
       try {
-        return await cachedOrNew(ctx, answers, validators, maker.makeWhole)
+        return await cachedOrMade(ctx, answers, validators, maker.makeWhole)
       } catch (error) {
         if (!(error instanceof LargePage)) throw error
         return await startedStream(ctx, maker.startParts)
@@ -91,7 +91,7 @@ async function startedStream(ctx: RouteContext, startParts: StartParts): Promise
  * 3. Client B gets a cached answer with revision 6.
  * 4. The indexer replaces the version.
  */
-async function cachedOrNew(
+async function cachedOrMade(
   ctx: RouteContext,
   answers: AnswerCache,
   { etag }: Pick<Validators, 'etag'>,
