@@ -6,14 +6,14 @@ import { OffsetTracker } from './offsetTracker.ts'
 import { PublishedPosition } from './publishedPosition.ts'
 import type { StartOffset } from './startOffsets.ts'
 
-/** The state of a partition from its assignment to the next rebalance, even one that assigns the partition to this indexer again. */
+/** The state of a partition from its assignment to the next rebalance, even if that assigns the partition to this indexer again. */
 export type AssignedPartition = TopicPartition & {
   readonly start: StartOffset
   readonly offsets: OffsetTracker
   readonly coverage: DeletionCoverage
   readonly visible: PublishedPosition
   readonly log: ReplacementDetector
-  /** The last commit of this owner; undefined before it. */
+  /** The last commit of this assignment; undefined before the first. */
   committed: Committed | undefined
   nextOffset: bigint
   /** The error of the next record batch, if that cannot be decoded: the partition is paused. */
@@ -33,7 +33,7 @@ export function assignPartition(
   keptMs: (topic: string) => number,
 ): AssignedPartition {
   if (start === undefined) throw new Error(`the start offset of ${partitionName(partition)} is unknown`)
-  const leaving = new AbortController()
+  const leftController = new AbortController()
   return {
     ...partition,
     start,
@@ -45,14 +45,14 @@ export function assignPartition(
     nextOffset: start.position,
     undecodable: undefined,
     processedBehind: 0,
-    left: leaving.signal,
-    leave: () => leaving.abort(new Error(`${partitionName(partition)} is not assigned any more`)),
+    left: leftController.signal,
+    leave: () => leftController.abort(new Error(`${partitionName(partition)} is not assigned any more`)),
   }
 }
 
 /**
  * Throws if a batch does not continue at the next offset, so that no record is skipped. The batch may have been fetched for an earlier assignment, or KafkaJS
- * has continued where that assignment had arrived.
+ * has continued at the next offset of an earlier assignment.
  */
 export function expectNext(state: AssignedPartition, offset: bigint): void {
   if (offset !== state.nextOffset)

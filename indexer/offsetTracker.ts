@@ -1,6 +1,6 @@
 import type { Offset } from '../src/core/model/ids.ts'
 
-/** `end`: the position once this record and all earlier ones are processed; above `offset + 1` if offsets are missing after it. */
+/** `end`: the position once this record and all earlier ones are processed; above `offset + 1` if offsets after the record are missing. */
 export type Entry = { end: bigint; readonly appendedAtMs: number; isProcessed: boolean }
 
 export type OffsetProgress = {
@@ -12,7 +12,7 @@ export type OffsetProgress = {
   readonly processedAtMs: number | undefined
 }
 
-/** More entries below the position are removed from memory, even if others are left. */
+/** The number of entries below the position above which they are removed from memory. They are also removed when no other entry is left. */
 const compactAfter = 1_000
 
 /**
@@ -37,13 +37,13 @@ export class OffsetTracker {
     return entry
   }
 
-  /** Returns how many records the position has passed by that. */
+  /** Returns how many records the position passes because of it. */
   markProcessed(entry: Entry): number {
     entry.isProcessed = true
     return this.#advance()
   }
 
-  /** Every record up to `lastOffset` is tracked: other offsets up to it have no record, and are passed over. */
+  /** To be called when every record up to `lastOffset` is tracked: the other offsets up to there have no record, and are passed over. */
   endBatch(lastOffset: Offset): void {
     const end = lastOffset + 1n
     const last = this.#entries.at(-1)

@@ -14,7 +14,7 @@ import {
 } from '../src/core/redis/visiblePositions.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 import type { SourceConsumer } from './consumer.ts'
-import { hasNews, type PartitionProgress, progressOf } from './partitionProgress.ts'
+import { isCommitDue, type PartitionProgress, progressOf } from './partitionProgress.ts'
 import { commitMetadata } from './startOffsets.ts'
 
 /** `retired`: this indexer must write another generation. */
@@ -24,7 +24,7 @@ type PublisherOptions = {
   readonly consumer: Pick<SourceConsumer, 'assigned' | 'commit' | 'rejoin'>
   offsetRanges(): Promise<OffsetRanges>
   refresh(): Promise<void>
-  /** Writes to Redis, in one script (`visiblePositions.ts`). */
+  /** Writes the round to Redis, in one script (`visiblePositions.ts`). */
   publishVisible(round: VisibleRound): Promise<RoundPublished>
   /** Decides whether this generation must still be written. */
   afterRound(published: RoundPublished): Promise<RoundResult>
@@ -53,8 +53,9 @@ export type ReplacedPartition = { readonly partition: AssignedPartition; readonl
 const minRestMs = 25
 const maxRestMs = 100
 const restAfterFailureMs = 250
+/** The interval (ms) of rounds while `isBehind`. */
 const behindIntervalMs = 10_000
-/** How often (ms) `isBehind` is read again while it delays a round. */
+/** How often (ms) `isBehind` is called again while it delays a round. */
 const behindCheckMs = 250
 /** The interval (ms) of rounds while nothing is written: they keep the watermark and the commits recent. */
 const idleIntervalMs = 1_000
@@ -127,7 +128,7 @@ export class ProgressPublisher {
     }
   }
 
-  /** Milliseconds until the next round is due (0 or less: now), or until `isBehind` is to be read again. */
+  /** Milliseconds until the next round is due (0 or less: now), or until `isBehind` is to be called again. */
   #dueInMs(): number {
     const { elapsedMs, isBehind } = this.#options
     const nowMs = elapsedMs()
@@ -180,12 +181,12 @@ export class ProgressPublisher {
       partition,
       readBefore: partition.log.upTo(partition.offsets.progress().position).below,
     }))
-    // 1. Clocks, then end offsets: every record at or beyond an end was appended after `askedAtMs`.
-    const askedAtMs = await this.#readClocks()
+    // 1. Clocks, then end offsets: every record at or beyond an end was appended after `beforeQueryMs`.
+    const beforeQueryMs = await this.#readClocks()
     const ranges = await offsetRanges()
     // 2. Positions, before the refresh: a write that is acknowledged while the refresh runs may still not be searchable after it.
     const progress = owned.map(({ partition, readBefore }) =>
-      progressOf(partition, ranges.get(partitionName(partition))?.high, askedAtMs, readBefore),
+      progressOf(partition, ranges.get(partitionName(partition))?.high, beforeQueryMs, readBefore),
     )
     // 3. Refresh: now every record below these positions is searchable.
     await this.#makeSearchable(ranges)
@@ -196,7 +197,7 @@ export class ProgressPublisher {
     return await this.#options.afterRound(published)
   }
 
-  /** Epoch ms by the clock of this process or of Redis, whichever is behind: a clock that is ahead would promise too much. */
+  /** Epoch ms by the clock of this process or of Redis, whichever is behind: a clock that is ahead would make the watermark too high. */
   async #readClocks(): Promise<number> {
     const { clock, redisTimeMs } = this.#options
     const beforeMs = clock()
@@ -207,8 +208,8 @@ export class ProgressPublisher {
 
   /**
    * Refreshes the indices if anything was written. If a shard has no primary, the refresh fails, but has made the changes in other shards visible. So the
-   * written lists get new versions at once: otherwise the API would serve cached answers until that shard is back. The lists get new versions once more with
-   * their positions (`PublishedPosition.changedBelow`).
+   * written lists get new versions at once: otherwise the API would serve cached answers until the shard has a primary. The lists get new versions once more
+   * with their positions (`PublishedPosition.changedBelow`).
    */
   async #makeSearchable(known: OffsetRanges): Promise<void> {
     const { refresh, elapsedMs, publishVisible } = this.#options
@@ -219,7 +220,7 @@ export class ProgressPublisher {
     this.#written = new Set()
     await refresh().catch(async (error: unknown) => {
       for (const list of written) this.#written.add(list)
-      await publishVisible({ ...namedOrAll([...written]), partitions: [], known })
+      await publishVisible({ ...listsOrAll([...written]), partitions: [], known })
       throw error
     })
     const endedAtMs = elapsedMs()
@@ -229,8 +230,8 @@ export class ProgressPublisher {
 
   /**
    * Publishes positions and list versions. A partition is withheld while its log may have been replaced, and while the index is in a state that the log never
-   * had (`PublishedPosition.isState`). For a withheld partition, and while a rebuild has the lock of the switch, only list versions are published. The
-   * partition's next publication changes the version of every list.
+   * had (`PublishedPosition.isState`). For a withheld partition, and while a rebuild has the lock of the switch, only list versions are published. The next
+   * publication of the partition changes the version of every list.
    */
   async #publishVisible(progress: readonly PartitionProgress[], known: OffsetRanges): Promise<RoundPublished> {
     const visible = progress.filter(
@@ -239,7 +240,7 @@ export class ProgressPublisher {
     )
     const changed = visible.flatMap(({ partition, position }) => partition.visible.changedBelow(position))
     const lists = [...new Set([...this.#refreshed, ...changed])]
-    const { changesEveryList, ...named } = namedOrAll(lists)
+    const { changesEveryList, ...named } = listsOrAll(lists)
     const published = await this.#options.publishVisible({
       ...named,
       changesEveryList: changesEveryList || visible.some(({ partition }) => partition.visible.hasUnpublishedLists),
@@ -266,7 +267,7 @@ export class ProgressPublisher {
     // If a partition was reassigned during this round, the commit of its new owner must not be overwritten by a lower commit.
     const assigned = consumer.assigned()
     const due = progress
-      .filter((partitionProgress) => hasNews(partitionProgress) && assigned.includes(partitionProgress.partition))
+      .filter((partitionProgress) => isCommitDue(partitionProgress) && assigned.includes(partitionProgress.partition))
       .map(({ partition, position, coveredAtMs }) => {
         return { partition, position, coveredAtMs, log: partition.log.state(position) }
       })
@@ -282,7 +283,7 @@ export class ProgressPublisher {
   }
 }
 
-function namedOrAll(lists: readonly TeamList[]): Pick<VisibleRound, 'lists' | 'changesEveryList'> {
+function listsOrAll(lists: readonly TeamList[]): Pick<VisibleRound, 'lists' | 'changesEveryList'> {
   const isBeyondBound = lists.length > maxListsPerRound
   return { lists: isBeyondBound ? [] : lists, changesEveryList: isBeyondBound }
 }

@@ -44,8 +44,8 @@ export function announceToMembers(redis: RedisConnection, rebuild: AnnouncedRebu
 
 /**
  * Helps the rebuilds that are announced to fill their generations: joins their consumer group, so that Kafka divides the partitions among the rebuild and its
- * members. A member may join, leave and die at any time. Ends when no rebuild was announced for two minutes: either the last one has filled its generation, and
- * needs no members any more, or it was killed.
+ * members. A member may join, leave and die at any time. Ends when no rebuild was announced for two minutes: either the last rebuild has filled its generation,
+ * and needs no members any more, or it was killed.
  */
 export async function fillAsMember(tools: CommandTools): Promise<void> {
   const { redis, report, signal } = tools
@@ -77,20 +77,20 @@ async function generationOf(tools: CommandTools, { tag, holder }: AnnouncedRebui
   return { ...found, writeAliases: writeAliasesOf(found.indices, holder) }
 }
 
-/** Reads as a member of the rebuild's group until the rebuild is not announced any more, or reading fails, as it does once another rebuild has taken over. */
+/** Reads as a member of the rebuild's group until the rebuild is not announced any more, or reading fails, as happens once another rebuild has taken over. */
 async function fillUntilWithdrawn(tools: CommandTools, rebuild: AnnouncedRebuild, target: Generation): Promise<void> {
   const { config, source, redis, report, signal } = tools
   const rules = await readTopicRules(source, config)
   report.step(`generation ${target.number} is filled`)
-  const failed = new AbortController()
-  const untilFailed = { ...tools, signal: AbortSignal.any([signal, failed.signal]) }
-  const pipeline = new RebuildPipeline(untilFailed, target, rules, (error) => failed.abort(error))
+  const failure = new AbortController()
+  const toolsUntilFailed = { ...tools, signal: AbortSignal.any([signal, failure.signal]) }
+  const pipeline = new RebuildPipeline(toolsUntilFailed, target, rules, (error) => failure.abort(error))
   try {
     for (let waitedMs = 0; ; waitedMs += fillPollMs) {
       const announced = await readAnnounced(redis)
       if (announced?.tag !== rebuild.tag || announced.holder !== rebuild.holder) break
       if (waitedMs % checkMs === 0) await pipeline.expectUndisturbed()
-      await sleep(fillPollMs, undefined, { signal: untilFailed.signal })
+      await sleep(fillPollMs, undefined, { signal: toolsUntilFailed.signal })
     }
     report.step('the rebuild has ended, or needs no members any more')
   } catch (error) {

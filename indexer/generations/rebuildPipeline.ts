@@ -71,7 +71,7 @@ export class RebuildPipeline {
     this.#running = this.#pipeline.run(this.#stopping.signal).catch(fail)
   }
 
-  /** The partitions that this process owns and of which the new generation shows every record below an offset. */
+  /** The partitions that this process owns, each with an offset: searches of the new generation find every record below it. */
   visible(): readonly VisiblePartition[] {
     return this.#pipeline.publisher.visible()
   }
@@ -81,7 +81,7 @@ export class RebuildPipeline {
     await this.#untilRead(() => this.#visibleOfAllMembers(), this.whileUndisturbed(), true)
   }
 
-  /** The same after the members have left. Resolves with the visible partitions. */
+  /** Like `fill`, but after the members have left. Resolves with the visible partitions. */
   readToTheEnd(limit: WaitLimit): Promise<readonly VisiblePartition[]> {
     return this.#untilRead(async () => this.visible(), limit, false)
   }
@@ -157,7 +157,7 @@ export class RebuildPipeline {
 
   /**
    * Waits until the indexers of the serving generation have committed past every record that this rebuild has rejected (why: `untilCommittedPast`). A killed
-   * rebuild that this one continues, and members, may have rejected records below the start offsets: so waits for these, too.
+   * rebuild that this one continues, and members, may have rejected records below the start offsets: so this also waits for commits of the start offsets.
    */
   async untilRejectedAreCommitted(serving: Generation, limit: WaitLimit): Promise<void> {
     const targets = new Map(
@@ -172,7 +172,7 @@ export class RebuildPipeline {
 
   /**
    * A wait without a deadline, which ends with an error when something disturbs the rebuild. Example: another rebuild has switched while this one was frozen.
-   * Then indexers never commit for the generation again that this one waits for.
+   * Then indexers commit no more for the generation that this one waits for.
    */
   whileUndisturbed(): WaitLimit {
     const afterPoll = async (waitedMs: number): Promise<void> => {
@@ -182,8 +182,8 @@ export class RebuildPipeline {
   }
 
   /**
-   * Throws if the generation was deleted, or taken over by another rebuild: for partitions that the other one owns, this one would wait for ever. Throws
-   * `MixedLogs` if a log was replaced while it was read.
+   * Throws if the generation was deleted, or taken over by another rebuild: this one would wait for ever for partitions that the other owns. Throws `MixedLogs`
+   * if a log was replaced while it was read.
    */
   async expectUndisturbed(): Promise<void> {
     await this.expectOwn()
@@ -192,9 +192,9 @@ export class RebuildPipeline {
 
   async expectOwn(): Promise<void> {
     const { number, tag, writeAliases } = this.#generation
-    const own = (await generationsOf(this.#tools).find()).find(({ complete }) => complete?.tag === tag)
-    if (own === undefined) throw new Error(`generation ${number} was deleted: run the rebuild again`)
-    if (own.indices.some(({ kind, state }) => state.aliases?.[writeAliases[kind]] === undefined))
+    const filled = (await generationsOf(this.#tools).find()).find(({ complete }) => complete?.tag === tag)
+    if (filled === undefined) throw new Error(`generation ${number} was deleted: run the rebuild again`)
+    if (filled.indices.some(({ kind, state }) => state.aliases?.[writeAliases[kind]] === undefined))
       throw new Error(`another rebuild fills generation ${number}: run one again`)
   }
 
@@ -237,9 +237,9 @@ export const generationsOf = (
   requestTimeout = requestTimeoutMs,
 ): Generations => new Generations(elasticsearch, config, { signal, requestTimeout })
 
-/** Throws if another rebuild runs. Waits until the session and the lock of a killed one have expired. */
+/** Throws if another rebuild runs. Waits until the session and the lock of a killed rebuild have expired. */
 export async function expectAlone({ source, config, redis, signal }: CommandTools): Promise<void> {
-  // A rebuild acquires the lock before it leaves the group: so the group is read first, and one of the two shows the rebuild.
+  // A rebuild acquires the lock before it leaves the group: so the group is read first, and either the group or the lock shows the rebuild.
   const isAlone = async () =>
     (await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length === 0 && !(await isSwitchLocked(redis))
   if (!(await until(isAlone, groupDeadlineMs, signal, pollMs))) throw new Error('another rebuild is running')

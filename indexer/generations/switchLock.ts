@@ -39,7 +39,7 @@ export class SwitchLock {
       throw new Error('the lock of the switch has expired')
   }
 
-  /** A wait under the lock extends it, and has a deadline: the watermark stands still. */
+  /** The limit of a wait under the lock: the wait extends the lock, and has a deadline, since the watermark stands still. */
   limit(): WaitLimit {
     return { deadlineMs: waitDeadlineMs, afterPoll: () => this.extend() }
   }

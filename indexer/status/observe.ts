@@ -16,7 +16,7 @@ import type { Stores } from '../generations/writtenGeneration.ts'
 import { type CommittedOffset, fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, entityTypeIn, sourceTopics } from '../topics.ts'
 
-/** Members may be undefined while no generation is open. */
+/** The state of this process. Members may be undefined while no generation is open. */
 export type OwnState = {
   readonly maxInFlightBytes: number
   readonly inFlightBytes: number
@@ -58,21 +58,21 @@ export type Observed = {
 }
 
 const pollMs = 5_000
-/** Index statistics are expensive for Elasticsearch, and change slowly (ms). */
+/** The interval (ms) of index statistics, which are expensive for Elasticsearch, and change slowly. */
 const indicesPollMs = 30_000
-/** Metrics leave out older lags (ms). */
+/** Metrics leave out lags of a survey that is older (ms). */
 const staleMs = 3 * pollMs
 const requestTimeoutMs = 10_000
 
-type ObservedFrom = Stores & {
-  /** Only the status uses this source: its queries fail while a topic is missing, and must not delay the indexer's queries. */
+type ObserveOptions = Stores & {
+  /** Only the status uses this source: queries of the status fail while a topic is missing, and must not delay the indexer's queries. */
   readonly source: KafkaSource
   own(): OwnState
 }
 
-/** Polls until `signal` aborts. The returned function returns the newest state. */
+/** Polls the engines until `signal` aborts. The returned function returns the newest state. */
 export function observe(
-  { config, source, elasticsearch, redis, own }: ObservedFrom,
+  { config, source, elasticsearch, redis, own }: ObserveOptions,
   { clock, signal }: { readonly clock: () => number; readonly signal: AbortSignal },
 ): () => Observed {
   /** Repeats a query, one call at a time. Returns a function that returns the newest result. */
@@ -98,10 +98,10 @@ export function observe(
   const indices = poll(() => surveyIndices(elasticsearch, config.INDEX_PREFIX, signal), indicesPollMs)
   return () => {
     // The watermark never decreases: the greater value is newer.
-    const known = [own().watermarkMs, visible()?.value.watermarkMs].filter((ms) => ms !== undefined)
+    const watermarks = [own().watermarkMs, visible()?.value.watermarkMs].filter((ms) => ms !== undefined)
     return {
       group: group(),
-      watermarkMs: known.length === 0 ? undefined : Math.max(...known),
+      watermarkMs: watermarks.length === 0 ? undefined : Math.max(...watermarks),
       visibleMs: visibleIn(config, visible()?.value),
       redisMemory: redisMemory(),
       indices: indices(),
@@ -109,7 +109,7 @@ export function observe(
   }
 }
 
-/** Every record of the partition that was appended before this time (epoch ms) is searchable; undefined if none is published. */
+/** Every record of the partition that was appended before this time (epoch ms) is searchable; undefined if no time is published. */
 export type VisibleMs = (partition: TopicPartition) => number | undefined
 
 const visibleIn = (config: Config, times: VisibleTimes | undefined): VisibleMs => {
@@ -151,24 +151,27 @@ export async function surveyGroup(source: KafkaSource, config: Config, serving: 
     return { topic, partition, position, behindRecords, isOwned: owned.has(name) }
   })
   // Other commits of the rebuild group are from a rebuild that has ended.
-  const filled = [...rebuilt].filter(([, { generation }]) => (readTag(generation)?.number ?? 0) > serving)
+  const commitsOfRebuild = [...rebuilt].filter(([, { generation }]) => (readTag(generation)?.number ?? 0) > serving)
   const isRunning = rebuilding.length > 0
   return {
     partitions,
     indexers: members.length,
     deadLetters: [...letters.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0),
-    rebuild: isRunning || filled.length > 0 ? { isRunning, progress: progressOf(filled, ends, config) } : undefined,
+    rebuild:
+      isRunning || commitsOfRebuild.length > 0
+        ? { isRunning, progress: progressOf(commitsOfRebuild, ends, config) }
+        : undefined,
   }
 }
 
 function progressOf(
-  filled: readonly (readonly [string, CommittedOffset])[],
+  commits: readonly (readonly [string, CommittedOffset])[],
   ends: OffsetRanges,
   config: Config,
 ): number {
   const documents = [...ends.values()].filter(({ topic }) => documentTopics(config).includes(topic))
   const total = documents.reduce((sum, { low, high }) => sum + Number(high - low), 0)
-  const read = filled.map(([name, { position }]) => Math.max(0, Number(position - (ends.get(name)?.low ?? position))))
+  const read = commits.map(([name, { position }]) => Math.max(0, Number(position - (ends.get(name)?.low ?? position))))
   return total === 0 ? 1 : Math.min(1, read.reduce((sum, records) => sum + records, 0) / total)
 }
 
@@ -184,8 +187,8 @@ export const lagsOf = (
 ): readonly PartitionLag[] =>
   partitions.map((partition) => {
     const timeMs = visibleMs(partition)
-    const known = timeMs === undefined ? undefined : Math.max(0, atMs - timeMs) / 1_000
-    return { ...partition, behindSeconds: partition.behindRecords === 0 ? 0 : known }
+    const ageSeconds = timeMs === undefined ? undefined : Math.max(0, atMs - timeMs) / 1_000
+    return { ...partition, behindSeconds: partition.behindRecords === 0 ? 0 : ageSeconds }
   })
 
 /** Empty if the last survey is too old, since Kafka does not answer. */

@@ -21,7 +21,7 @@ type Bounds = {
   readonly stored?: (list: DocumentWrite) => Stored | undefined
   readonly random?: number
   /** Whether a shard takes writes; by default it does. */
-  readonly takesWrites?: () => boolean
+  readonly acceptsWrites?: () => boolean
 }
 
 const stopping = new AbortController()
@@ -44,7 +44,7 @@ function writing(send: Send, bounds: Bounds = {}) {
     maxBulkBytes: bounds.maxBulkBytes ?? 1_000_000,
     maxBulkDocuments: bounds.maxBulkDocuments ?? 1_000,
     readStored: async (lists) => lists.map(bounds.stored ?? (({ version, digest }) => ({ version, digest }))),
-    takesWrites: async (documents) => documents.map(() => bounds.takesWrites?.() ?? true),
+    acceptsWrites: async (documents) => documents.map(() => bounds.acceptsWrites?.() ?? true),
     maxRecordsPerSecond: bounds.maxRecordsPerSecond,
     elapsedMs: () => clock.nowMs,
     random: () => {
@@ -323,7 +323,7 @@ describe('a document at which Elasticsearch always fails', () => {
     let isAway = true
     const { submit, clock, requests } = writing(
       failingAt(({ kind }) => isAway && kind === 'form-details'),
-      { takesWrites: () => !isAway },
+      { acceptsWrites: () => !isAway },
     )
     const outcomes = [submit('a', 1), submit('b', 1)]
     await eventually(() => requests.length > 10)

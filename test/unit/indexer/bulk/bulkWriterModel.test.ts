@@ -51,7 +51,7 @@ class Engine {
     })
   }
 
-  async takesWrites(documents: readonly DocumentWrite[]): Promise<boolean[]> {
+  async acceptsWrites(documents: readonly DocumentWrite[]): Promise<boolean[]> {
     await this.#scheduler.schedule(Promise.resolve())
     this.#failSometimes(1)
     return documents.map(() => this.#next() % 2 === 0)
@@ -109,7 +109,7 @@ async function outcomesOf(
     send: (documents) => engine.send(documents),
     ...{ maxBulkBytes: 1_000, maxBulkDocuments: maxDocuments },
     readStored: (asked) => engine.readStored(asked),
-    takesWrites: (documents) => engine.takesWrites(documents),
+    acceptsWrites: (documents) => engine.acceptsWrites(documents),
     ...{ elapsedMs: () => 0, random: () => 0, signal: new AbortController().signal, onBlocked: () => undefined },
     onFatal: (error) => fatal.push(error),
   })
