@@ -14,7 +14,7 @@ export type AssignedPartition = TopicPartition & {
   readonly visible: PublishedPosition
   readonly log: ReplacementDetector
   /** The last commit of this assignment; undefined before the first. */
-  committed: Committed | undefined
+  committed: LastCommit | undefined
   nextOffset: bigint
   /** The error of the next record batch, if that cannot be decoded: the partition is paused. */
   undecodable: Undecodable | undefined
@@ -25,7 +25,7 @@ export type AssignedPartition = TopicPartition & {
   leave(): void
 }
 
-type Committed = Pick<StartOffset, 'position' | 'coveredAtMs'> & { readonly isReplaced: boolean }
+type LastCommit = Pick<StartOffset, 'position' | 'coveredUntilMs'> & { readonly isReplaced: boolean }
 
 export function assignPartition(
   partition: TopicPartition,
@@ -38,7 +38,7 @@ export function assignPartition(
     ...partition,
     start,
     offsets: new OffsetTracker(start.position),
-    coverage: new DeletionCoverage(start.coveredAtMs, () => keptMs(partition.topic)),
+    coverage: new DeletionCoverage(start.coveredUntilMs, () => keptMs(partition.topic)),
     visible: new PublishedPosition(start.position),
     log: new ReplacementDetector(start.log),
     committed: undefined,

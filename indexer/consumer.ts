@@ -22,7 +22,7 @@ const roomPatienceMs = 500
 /** More records in one turn of the event loop would delay heartbeats and responses. */
 const recordsPerTurn = 100
 
-export type Reading = {
+export type ReadOptions = {
   readonly source: KafkaSource
   readonly groupId: string
   readonly topics: readonly string[]
@@ -31,7 +31,7 @@ export type Reading = {
   readonly log: Logger
 }
 
-type ConsumerOptions = Reading & {
+type ConsumerOptions = ReadOptions & {
   readonly maxInFlightBytes: number
   /** Finds the start offsets, by `partitionName`. */
   startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>

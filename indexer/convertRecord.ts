@@ -73,8 +73,8 @@ export function convertRecord(record: SourceRecord, config: ConversionConfig): C
   const { topic, key, value } = record
   if (topic === config.TOPIC_FORMS) return toDocuments('forms', record, readFormRecord(key, value), formWrites)
   if (topic === config.TOPIC_SUBMISSIONS)
-    return toDocuments('submissions', record, readSubmissionRecord(key, value), (change, recorded) =>
-      submissionWrites(change, recorded, config.INDEX_ANSWERS),
+    return toDocuments('submissions', record, readSubmissionRecord(key, value), (change, appendInfo) =>
+      submissionWrites(change, appendInfo, config.INDEX_ANSWERS),
     )
   const result = readAccountKeyRecord(key, value)
   return result.ok ? { kind: 'account-key', change: result.value } : { kind: 'rejected', problem: result.problem }
@@ -84,7 +84,7 @@ function toDocuments<Entity>(
   type: EntityType,
   record: SourceRecord,
   result: Result<Change<Entity>>,
-  writes: (change: Change<Entity>, recorded: AppendInfo) => DocumentWrite[],
+  writes: (change: Change<Entity>, appendInfo: AppendInfo) => DocumentWrite[],
 ): Conversion {
   if (!result.ok) return { kind: 'rejected', problem: result.problem }
   const documents = writes(result.value, {
@@ -94,8 +94,8 @@ function toDocuments<Entity>(
   return { kind: 'documents', documents, list: teamList(type, result.value.teamId) }
 }
 
-export function formWrites(change: Change<RenderedForm>, recorded: AppendInfo): DocumentWrite[] {
-  if (change.live === null) return tombstones(change, kindsOf.forms, recorded)
+export function formWrites(change: Change<RenderedForm>, appendInfo: AppendInfo): DocumentWrite[] {
+  if (change.live === null) return tombstones(change, kindsOf.forms, appendInfo)
   const { revision, entity: form } = change.live
   const salt = titleSalt(change.teamId)
   const { words, joined, starts } = titleTerms(form.title)
@@ -113,19 +113,19 @@ export function formWrites(change: Change<RenderedForm>, recorded: AppendInfo): 
   const list = listDocument(
     change,
     form.createdAt,
-    recorded,
+    appendInfo,
     `"digest":"${digest}",${searchMembers.slice(1, -1)}`,
     form,
   )
   return [{ ...write('forms', change, revision, list), digest }, write('form-details', change, revision, form.detail)]
 }
 
-export function submissionWrites(change: Change<RenderedSubmission>, recorded: AppendInfo, hasAnswers: boolean) {
-  if (change.live === null) return tombstones(change, kindsOf.submissions, recorded)
+export function submissionWrites(change: Change<RenderedSubmission>, appendInfo: AppendInfo, hasAnswers: boolean) {
+  if (change.live === null) return tombstones(change, kindsOf.submissions, appendInfo)
   const { revision, entity } = change.live
   const { formId, status, submittedAt, foundBy, detail, digest } = entity
   const searchMembers = `"digest":"${digest}","formId":"${formId}","status":"${status}",${foundByMembers(foundBy, hasAnswers)}`
-  const list = listDocument(change, submittedAt, recorded, searchMembers, entity)
+  const list = listDocument(change, submittedAt, appendInfo, searchMembers, entity)
   return [
     { ...write('submissions', change, revision, list), digest },
     write('submission-details', change, revision, detail),
@@ -140,12 +140,12 @@ const foundByMembers = ({ data, score }: FoundBy, hasAnswers: boolean): string =
 function listDocument(
   { teamId, entityId }: RecordKey,
   createdAt: Instant,
-  recorded: AppendInfo,
+  appendInfo: AppendInfo,
   searchMembers: string,
   { summary, detail }: Pick<RenderedForm, 'summary' | 'detail'>,
 ): Buffer {
   const order = `"teamId":"${teamId}","position":"${position(createdAt, entityId)}"`
-  const times = `"createdAt":"${createdAt}","changedAt":"${recorded.changedAt}","logPosition":${recorded.logPosition}`
+  const times = `"createdAt":"${createdAt}","changedAt":"${appendInfo.changedAt}","logPosition":${appendInfo.logPosition}`
   // A search returns `searchMembers`, too: those of a long title are several times its length.
   const rowBytes = Buffer.byteLength(searchMembers) + summary.length
   const large = [...largePart(teamId, 'summary', rowBytes), ...largePart(teamId, 'detail', detail.length)]

@@ -11,30 +11,30 @@ export const notCovered = 0
  */
 export class DeletionCoverage {
   /** Epoch ms, or `notCovered`. */
-  coveredAtMs: number
+  coveredUntilMs: number
   readonly #keptMs: () => number
-  /** The end that the position must reach to advance `coveredAtMs`. Later ends do not replace it until then. */
+  /** The end that the position must reach to advance `coveredUntilMs`. Later ends do not replace it until then. */
   #ahead: PartitionEnd | undefined
 
   /** `keptMs`: the least time (ms) from the append of a deletion until compaction may remove it. */
-  constructor(coveredAtMs: number, keptMs: () => number) {
-    this.coveredAtMs = coveredAtMs
+  constructor(coveredUntilMs: number, keptMs: () => number) {
+    this.coveredUntilMs = coveredUntilMs
     this.#keptMs = keptMs
   }
 
   get mayHaveMissed(): boolean {
-    return this.coveredAtMs === notCovered
+    return this.coveredUntilMs === notCovered
   }
 
   /** `position`: every record below `position` has been read. */
   advance(position: bigint, end: PartitionEnd): void {
-    if (end.beforeQueryMs - this.coveredAtMs > this.#keptMs()) this.coveredAtMs = notCovered
+    if (end.beforeQueryMs - this.coveredUntilMs > this.#keptMs()) this.coveredUntilMs = notCovered
     if (this.mayHaveMissed) return
     if (this.#ahead !== undefined && position >= this.#ahead.offset) {
-      this.coveredAtMs = this.#ahead.beforeQueryMs
+      this.coveredUntilMs = this.#ahead.beforeQueryMs
       this.#ahead = undefined
     }
-    if (position >= end.offset) this.coveredAtMs = end.beforeQueryMs
+    if (position >= end.offset) this.coveredUntilMs = end.beforeQueryMs
     // While producers append, the position never reaches the newest end, but it reaches `#ahead`.
     else this.#ahead ??= end
   }

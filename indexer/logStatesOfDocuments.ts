@@ -44,13 +44,13 @@ export async function readLogStatesOfDocuments(
   return logs
 }
 
-type Newest = Pick<estypes.SearchHit, 'fields' | 'sort'>
+type NewestHit = Pick<estypes.SearchHit, 'fields' | 'sort'>
 
 /**
  * The prefix that ends with the record of a list document. If the clock of an earlier leader was ahead, an earlier record has a later append time: then the log
  * counts as replaced, and a needless rebuild follows. No replaced log is missed.
  */
-function prefixUpTo({ fields = {}, sort: [position] = [] }: Newest): LogPrefix {
+function prefixUpTo({ fields = {}, sort: [position] = [] }: NewestHit): LogPrefix {
   const [appendedAt] = (fields['changedAt'] ?? fields['tombstone.deletedAt'] ?? []) as readonly string[]
   const latestMs = appendedAt === undefined ? Infinity : Date.parse(appendedAt)
   return { below: offsetOf(Number(position) as LogPosition) + 1n, latestMs }

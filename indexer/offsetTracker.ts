@@ -1,7 +1,7 @@
 import type { Offset } from '../src/core/model/ids.ts'
 
 /** `end`: the position once this record and all earlier ones are processed; above `offset + 1` if offsets after the record are missing. */
-export type Entry = { end: bigint; readonly appendedAtMs: number; isProcessed: boolean }
+export type TrackedRecord = { end: bigint; readonly appendedAtMs: number; isProcessed: boolean }
 
 export type OffsetProgress = {
   /** Every record below this offset is processed. */
@@ -21,7 +21,7 @@ const compactAfter = 1_000
  * (compaction, transaction markers) do not stop it.
  */
 export class OffsetTracker {
-  #entries: Entry[] = []
+  #entries: TrackedRecord[] = []
   #head = 0
   #position: bigint
   #processedAtMs: number | undefined
@@ -31,14 +31,14 @@ export class OffsetTracker {
   }
 
   /** Adds a record, in order of offsets. Returns its entry, for `markProcessed`. */
-  track(offset: Offset, appendedAtMs: number): Entry {
+  track(offset: Offset, appendedAtMs: number): TrackedRecord {
     const entry = { end: offset + 1n, appendedAtMs, isProcessed: false }
     this.#entries.push(entry)
     return entry
   }
 
   /** Returns how many records the position passes because of it. */
-  markProcessed(entry: Entry): number {
+  markProcessed(entry: TrackedRecord): number {
     entry.isProcessed = true
     return this.#advance()
   }

@@ -5,7 +5,7 @@ export type PartitionProgress = {
   readonly partition: AssignedPartition
   readonly position: Offset
   /** Every record that was appended before this time (epoch ms) is below the position; `notCovered` if a deletion may have been missed. */
-  readonly coveredAtMs: number
+  readonly coveredUntilMs: number
   /** Whether the log may have been replaced, or ends below an offset that was read. Then the end is ignored, and no position is published. */
   readonly isDoubted: boolean
 }
@@ -31,17 +31,17 @@ export function progressOf(
     visible.noteEnd(high)
     coverage.advance(position, { offset: high, beforeQueryMs })
   }
-  return { partition, position, coveredAtMs: coverage.coveredAtMs, isDoubted }
+  return { partition, position, coveredUntilMs: coverage.coveredUntilMs, isDoubted }
 }
 
 /**
- * The commit of an idle partition is renewed once its `coveredAtMs` is older than this (ms), since a new owner starts with this time. Example: the first record
- * in ten days is appended while no indexer runs. With a commit from ten days ago, the new owner would count a deletion as missed.
+ * The commit of an idle partition is renewed once its `coveredUntilMs` is older than this (ms), since a new owner starts with this time. Example: the first
+ * record in ten days is appended while no indexer runs. With a commit from ten days ago, the new owner would count a deletion as missed.
  */
 const commitAgeMs = 1_000
 
-export function isCommitDue({ partition, position, coveredAtMs }: PartitionProgress): boolean {
+export function isCommitDue({ partition, position, coveredUntilMs }: PartitionProgress): boolean {
   const { committed, log } = partition
   if (committed === undefined || position > committed.position) return true
-  return coveredAtMs >= committed.coveredAtMs + commitAgeMs || log.isReplaced !== committed.isReplaced
+  return coveredUntilMs >= committed.coveredUntilMs + commitAgeMs || log.isReplaced !== committed.isReplaced
 }

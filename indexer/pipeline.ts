@@ -10,7 +10,7 @@ import type { AssignedPartition } from './assignedPartition.ts'
 import { bulkBounds, bulkSender } from './bulk/bulkApi.ts'
 import { BulkWriter } from './bulk/bulkWriter.ts'
 import { checkLogs } from './checkLogs.ts'
-import { type Reading, SourceConsumer } from './consumer.ts'
+import { type ReadOptions, SourceConsumer } from './consumer.ts'
 import type { DeadLetterWriter } from './deadLetters/deadLetters.ts'
 import type { Generation } from './generations/generation.ts'
 import { logStateText } from './logReplacement.ts'
@@ -41,7 +41,7 @@ type LogStateStore = {
   read(): Promise<ReadonlyMap<string, string>>
 }
 
-type PipelineOptions = Reading & {
+type PipelineOptions = ReadOptions & {
   readonly config: Config
   readonly elasticsearch: Client
   readonly generation: Generation

@@ -37,10 +37,10 @@ type PublisherOptions = {
   readonly log: Logger
 }
 
-/** `known`: the offset range of every partition, also of those of other indexers. */
+/** `ranges`: the offset range of every partition, also of those of other indexers. */
 export type VisibleRound = Pick<PublishedRound, 'lists' | 'changesEveryList'> & {
   readonly partitions: readonly (TopicPartition & Omit<PublishedPartition, 'type'>)[]
-  readonly known: OffsetRanges
+  readonly ranges: OffsetRanges
 }
 
 /** Every record below offset `to` is visible, and so is every record that was appended before `timeMs` (epoch ms). */
@@ -101,9 +101,9 @@ export class ProgressPublisher {
     return this.#options.consumer.assigned().flatMap(({ topic, partition, visible, committed, start }) => {
       const { visibleTo, visibleAtMs } = visible
       if (visibleTo === undefined) return []
-      const { position, coveredAtMs } = committed ?? start
+      const { position, coveredUntilMs } = committed ?? start
       return position < visibleTo
-        ? [{ topic, partition, to: position, timeMs: Math.min(visibleAtMs, coveredAtMs) }]
+        ? [{ topic, partition, to: position, timeMs: Math.min(visibleAtMs, coveredUntilMs) }]
         : [{ topic, partition, to: visibleTo, timeMs: visibleAtMs }]
     })
   }
@@ -164,7 +164,7 @@ export class ProgressPublisher {
       const owned = replaced.filter(({ partition }) => assigned.includes(partition))
       if (owned.length === 0) return
       const commits = owned.map(({ partition: { topic, partition, coverage, log }, low }) => {
-        const metadata = commitMetadata(tag, 0n, coverage.coveredAtMs, log.state(low))
+        const metadata = commitMetadata(tag, 0n, coverage.coveredUntilMs, log.state(low))
         return { topic, partition, position: low, metadata }
       })
       await consumer.commit(commits)
@@ -211,7 +211,7 @@ export class ProgressPublisher {
    * written lists get new versions at once: otherwise the API would serve cached answers until the shard has a primary. The lists get new versions once more
    * with their positions (`PublishedPosition.changedBelow`).
    */
-  async #makeSearchable(known: OffsetRanges): Promise<void> {
+  async #makeSearchable(ranges: OffsetRanges): Promise<void> {
     const { refresh, elapsedMs, publishVisible } = this.#options
     const written = this.#written
     if (written.size === 0) return
@@ -220,7 +220,7 @@ export class ProgressPublisher {
     this.#written = new Set()
     await refresh().catch(async (error: unknown) => {
       for (const list of written) this.#written.add(list)
-      await publishVisible({ ...listsOrAll([...written]), partitions: [], known })
+      await publishVisible({ ...listsOrAll([...written]), partitions: [], ranges })
       throw error
     })
     const endedAtMs = elapsedMs()
@@ -230,13 +230,13 @@ export class ProgressPublisher {
 
   /**
    * Publishes positions and list versions. A partition is withheld while its log may have been replaced, and while the index is in a state that the log never
-   * had (`PublishedPosition.isState`). For a withheld partition, and while a rebuild has the lock of the switch, only list versions are published. The next
-   * publication of the partition changes the version of every list.
+   * had (`PublishedPosition.isStateOfLog`). For a withheld partition, and while a rebuild has the lock of the switch, only list versions are published. The
+   * next publication of the partition changes the version of every list.
    */
-  async #publishVisible(progress: readonly PartitionProgress[], known: OffsetRanges): Promise<RoundPublished> {
+  async #publishVisible(progress: readonly PartitionProgress[], ranges: OffsetRanges): Promise<RoundPublished> {
     const visible = progress.filter(
       ({ partition, position, isDoubted }) =>
-        !isDoubted && !partition.log.isDoubted && partition.visible.isState(position),
+        !isDoubted && !partition.log.isDoubted && partition.visible.isStateOfLog(position),
     )
     const changed = visible.flatMap(({ partition, position }) => partition.visible.changedBelow(position))
     const lists = [...new Set([...this.#refreshed, ...changed])]
@@ -244,20 +244,20 @@ export class ProgressPublisher {
     const published = await this.#options.publishVisible({
       ...named,
       changesEveryList: changesEveryList || visible.some(({ partition }) => partition.visible.hasUnpublishedLists),
-      partitions: visible.map(({ partition, position, coveredAtMs }) => ({
+      partitions: visible.map(({ partition, position, coveredUntilMs }) => ({
         topic: partition.topic,
         partition: partition.partition,
         from: partition.visible.from,
         to: position,
-        timeMs: coveredAtMs,
+        timeMs: coveredUntilMs,
       })),
-      known,
+      ranges,
     })
     for (const list of lists) this.#refreshed.delete(list)
     for (const partitionProgress of progress) {
-      const { partition, position, coveredAtMs } = partitionProgress
+      const { partition, position, coveredUntilMs } = partitionProgress
       const isPublished = published.outcome !== 'locked' && visible.includes(partitionProgress)
-      partition.visible.endRound(isPublished ? { to: position, timeMs: coveredAtMs } : 'withheld')
+      partition.visible.endRound(isPublished ? { to: position, timeMs: coveredUntilMs } : 'withheld')
     }
     return published
   }
@@ -268,18 +268,18 @@ export class ProgressPublisher {
     const assigned = consumer.assigned()
     const due = progress
       .filter((partitionProgress) => isCommitDue(partitionProgress) && assigned.includes(partitionProgress.partition))
-      .map(({ partition, position, coveredAtMs }) => {
-        return { partition, position, coveredAtMs, log: partition.log.state(position) }
+      .map(({ partition, position, coveredUntilMs }) => {
+        return { partition, position, coveredUntilMs, log: partition.log.state(position) }
       })
     if (due.length === 0) return
     await consumer.commit(
-      due.map(({ partition: { topic, partition, start }, position, coveredAtMs, log }) => {
-        const metadata = commitMetadata(tag, start.deadLetteredBelow, coveredAtMs, log)
+      due.map(({ partition: { topic, partition, start }, position, coveredUntilMs, log }) => {
+        const metadata = commitMetadata(tag, start.deadLetteredBelow, coveredUntilMs, log)
         return { topic, partition, position, metadata }
       }),
     )
-    for (const { partition, position, coveredAtMs, log } of due)
-      partition.committed = { position, coveredAtMs, isReplaced: log.isReplaced }
+    for (const { partition, position, coveredUntilMs, log } of due)
+      partition.committed = { position, coveredUntilMs, isReplaced: log.isReplaced }
   }
 }
 

@@ -63,7 +63,7 @@ export class PublishedPosition {
    * Whether the index of all records below `position` is in a state that the log had at some time: `position` has reached the end at the assignment, and the
    * ends of all gaps.
    */
-  isState(position: bigint): boolean {
+  isStateOfLog(position: bigint): boolean {
     return this.#endAtStart !== undefined && position >= this.#endAtStart && position >= this.#gapBelow
   }
 

@@ -20,7 +20,7 @@ type HandlerOptions = {
   /** Undefined for a rebuild: the live indexers handle rejected records and account keys. */
   readonly serving:
     | {
-        readonly deadLetters: Pick<DeadLetterWriter, 'recordAccepted' | 'reject'>
+        readonly deadLetters: Pick<DeadLetterWriter, 'noteAccepted' | 'reject'>
         readonly accountKeys: Pick<AccountKeys, 'apply'>
       }
     | undefined
@@ -84,7 +84,7 @@ export class RecordHandler {
   #settle(record: SourceRecord, assigned: AssignedPartition, result: RecordResult, onProcessed: () => void): void {
     if (typeof result !== 'string') this.#reject(record, assigned, result, onProcessed)
     else {
-      this.#options.serving?.deadLetters.recordAccepted(record)
+      this.#options.serving?.deadLetters.noteAccepted(record)
       this.#count(record, result, onProcessed)
     }
   }

@@ -25,7 +25,7 @@ export type CommittedOffset = {
   /** Every rejected record below this offset has its dead letter. When it is read again, no second dead letter is written. */
   readonly deadLetteredBelow: Offset
   /** Every record that was appended before this time (epoch ms) is below `position`; `notCovered` if a deletion may have been missed. */
-  readonly coveredAtMs: number
+  readonly coveredUntilMs: number
   readonly log: LogState
 }
 
@@ -115,18 +115,18 @@ const noCommits: ReadonlyMap<string, CommittedOffset> = new Map()
 export const commitMetadata = (
   generation: GenerationTag,
   deadLetteredBelow: bigint,
-  coveredAtMs: number,
+  coveredUntilMs: number,
   log: LogState,
-): string => `${generation} ${deadLetteredBelow} ${Math.floor(coveredAtMs)} ${logStateText(log)}`
+): string => `${generation} ${deadLetteredBelow} ${Math.floor(coveredUntilMs)} ${logStateText(log)}`
 
 function readCommit({ position, metadata }: PartitionCommit): CommittedOffset {
-  const [, generation, below, coveredAtMs, log] = /^(\S+) (\d+) (\d+)(?: (\S+))?$/.exec(metadata) ?? []
+  const [, generation, below, coveredUntilMs, log] = /^(\S+) (\d+) (\d+)(?: (\S+))?$/.exec(metadata) ?? []
   const deadLetteredBelow = toOffset(below ?? '0')
   return {
     position,
     generation,
     deadLetteredBelow: deadLetteredBelow > position ? deadLetteredBelow : position,
-    coveredAtMs: Number(coveredAtMs ?? notCovered),
+    coveredUntilMs: Number(coveredUntilMs ?? notCovered),
     log: readLogState(log, position),
   }
 }
@@ -168,7 +168,7 @@ type StartInput = PartitionCommits & {
   readonly range: OffsetRange
   /** Epoch ms, before `range` was queried. */
   readonly nowMs: number
-  /** `coveredAtMs` and `log` if no commit names the generation. */
+  /** `coveredUntilMs` and `log` if no commit names the generation. */
   readonly coveredWithoutCommitMs: number
   readonly logWithoutCommit: LogState
 }
@@ -188,29 +188,29 @@ function startOffset(input: StartInput): StartOffset {
   const isInRange = (commit: CommittedOffset | undefined): commit is CommittedOffset =>
     commit !== undefined && commit.position >= low && commit.position <= high
   // A commit at the end has missed nothing, however old: no deletion was appended after it.
-  const coveredAtMsOf = ({ position, coveredAtMs }: CommittedOffset): number =>
-    coveredAtMs !== notCovered && position >= high ? nowMs : coveredAtMs
+  const coveredUntilMsOf = ({ position, coveredUntilMs }: CommittedOffset): number =>
+    coveredUntilMs !== notCovered && position >= high ? nowMs : coveredUntilMs
   const commitOfGeneration = [own, rebuilt].find((commit) => commit?.generation === generation?.tag)
   const common = {
     deadLetteredBelow: isInRange(own) && own.deadLetteredBelow <= high ? own.deadLetteredBelow : toOffset('0'),
     log: generation === undefined ? unreadLog : (commitOfGeneration?.log ?? logWithoutCommit),
   }
   if (isInRange(own) && (generation === undefined || own.generation === generation.tag))
-    return { ...common, position: own.position, coveredAtMs: coveredAtMsOf(own) }
+    return { ...common, position: own.position, coveredUntilMs: coveredUntilMsOf(own) }
   if (isInRange(own) && isInRange(rebuilt) && rebuilt.generation === generation?.tag) {
     const position = own.position < rebuilt.position ? own.position : rebuilt.position
-    return { ...common, position, coveredAtMs: coveredAtMsOf(rebuilt) }
+    return { ...common, position, coveredUntilMs: coveredUntilMsOf(rebuilt) }
   }
   // Retention has removed unread records, perhaps deletions.
   const hasGap = own !== undefined && own.generation === generation?.tag && own.position < low
-  return { ...common, position: low as Offset, coveredAtMs: hasGap ? notCovered : coveredWithoutCommitMs }
+  return { ...common, position: low as Offset, coveredUntilMs: hasGap ? notCovered : coveredWithoutCommitMs }
 }
 
 /**
  * A time (epoch ms) before which a generation can have missed no deletion of a partition without a commit:
  * - the creation of the generation, which has no older document to remove;
- * - or, if other partitions have commits for the generation, the latest `coveredAtMs` of these. The partition was added since, or its owner was killed before
- *   its first commit.
+ * - or, if other partitions have commits for the generation, the latest `coveredUntilMs` of these. The partition was added since, or its owner was killed
+ *   before its first commit.
  */
 function coveredWithoutCommit(
   { high }: OffsetRange,
@@ -223,7 +223,7 @@ function coveredWithoutCommit(
   // Redis may still have account keys whose deletions Kafka has removed: a replay is needed.
   if (generation === undefined) return notCovered
   const covered = [...otherCommits].flatMap((commit) =>
-    commit.generation === generation.tag ? commit.coveredAtMs : [],
+    commit.generation === generation.tag ? commit.coveredUntilMs : [],
   )
   return covered.length === 0 ? generation.createdAtMs : Math.max(...covered)
 }

@@ -11,7 +11,7 @@ import {
   mustCompare,
   reportOutcomes,
   reportRejection,
-  type Stored,
+  type StoredState,
   shardOf,
 } from './job.ts'
 
@@ -206,7 +206,7 @@ export class BatchWriter {
    * answer, or the copy of the shard that answered lacks the document.
    */
   async #compareRepeated(jobs: readonly Job[]): Promise<readonly Job[]> {
-    let answers: readonly (Stored | undefined)[] = []
+    let answers: readonly (StoredState | undefined)[] = []
     let failure: BulkFailure = { kind: 'retry', reason: 'the copy of the shard that answered lacks the document' }
     try {
       answers = await this.#options.readStored(jobs.map(({ list }) => list))
@@ -223,7 +223,7 @@ export class BatchWriter {
     return batch.failed
   }
 
-  #finish(job: Job, stored: Stored): void {
+  #finish(job: Job, stored: StoredState): void {
     this.#release(job)
     reportOutcomes(job, stored)
   }

@@ -9,7 +9,7 @@ import type { PipelineMetrics } from '../metrics.ts'
 import { bulkChannel } from '../tracing.ts'
 import { classifyItem, expectOwnIndices, type ItemError, type ItemOutcome, MalformedResponse } from './bulkFailure.ts'
 import type { BulkBounds } from './bulkQueue.ts'
-import type { Stored } from './job.ts'
+import type { StoredState } from './job.ts'
 
 type ResponseItem = { _id?: string; status?: number; error?: ItemError }
 type Response = { items?: Partial<Record<string, ResponseItem>>[] }
@@ -93,7 +93,7 @@ export type BulkQueries = {
    * For each list document, the stored state, searchable or not; undefined if the copy that answers has no such document. Rejects if Elasticsearch returns an
    * error for any of them.
    */
-  readStored(lists: Documents): Promise<(Stored | undefined)[]>
+  readStored(lists: Documents): Promise<(StoredState | undefined)[]>
 }
 
 export type BulkCalls = BulkQueries & {
@@ -140,7 +140,7 @@ export const bulkQueries = (
     return items.map((item) => item?.error?.type === 'version_conflict_engine_exception')
   },
   async readStored(lists) {
-    const stored = new Map<DocumentWrite, Stored>()
+    const stored = new Map<DocumentWrite, StoredState>()
     for (const [kind, listsOfKind] of Map.groupBy(lists, (list) => list.kind)) {
       const docs = listsOfKind.map(({ id, teamId }) => ({ _id: id, routing: teamId, _source: ['digest'] }))
       const response = await client.mget<{ digest?: string }>({ index: indices[kind], docs }, options)
@@ -181,10 +181,10 @@ function sampleDocuments(): ReadonlyMap<DocumentKind, Buffer> {
   const formResult = readFormRecord(key, Buffer.from(JSON.stringify({ revision: 1, form })))
   const submissionResult = readSubmissionRecord(key, Buffer.from(JSON.stringify({ revision: 1, submission })))
   if (!formResult.ok || !submissionResult.ok) throw new Error('a sample of the probe is rejected')
-  const recorded = { changedAt: at, logPosition: logPosition({ partition: 0, offset: 0n }) }
+  const appendInfo = { changedAt: at, logPosition: logPosition({ partition: 0, offset: 0n }) }
   const documents = [
-    ...formWrites(formResult.value, recorded),
-    ...submissionWrites(submissionResult.value, recorded, true),
+    ...formWrites(formResult.value, appendInfo),
+    ...submissionWrites(submissionResult.value, appendInfo, true),
   ]
   return new Map(documents.map(({ kind, source }) => [kind, source]))
 }

@@ -41,7 +41,7 @@ export type Job = Omit<RecordWrite, 'documents'> & {
 }
 
 /** What Elasticsearch has stored. `digest`: of the record's content; undefined for a deletion, and if it was not read. */
-export type Stored = { readonly version: number; readonly digest: string | undefined }
+export type StoredState = { readonly version: number; readonly digest: string | undefined }
 
 export function newJob(write: RecordWrite, order: number): Job {
   const [list] = write.documents
@@ -106,12 +106,12 @@ export const mustCompare = (job: Job): boolean =>
   [job, ...job.superseded].some(({ reportsConflicts, version }) => reportsConflicts && version === job.version)
 
 /** `stored`: what Elasticsearch has after the write. */
-export function reportOutcomes(job: Job, stored: Stored): void {
+export function reportOutcomes(job: Job, stored: StoredState): void {
   job.done(job.isStored ? { kind: 'indexed' } : outcomeBy(stored, job))
   for (const older of job.superseded) older.done(outcomeBy(stored, older))
 }
 
-function outcomeBy(stored: Stored, { reportsConflicts, version, list: { digest } }: Job): Outcome {
+function outcomeBy(stored: StoredState, { reportsConflicts, version, list: { digest } }: Job): Outcome {
   const isOther = stored.digest !== undefined && digest !== undefined && stored.digest !== digest
   return { kind: reportsConflicts && isOther && stored.version === version ? 'conflict' : 'stale' }
 }

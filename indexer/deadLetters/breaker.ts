@@ -4,7 +4,7 @@ const minRejected = 950
 const trickleMs = 1_000
 
 /** A paused record. `partitionLeft` aborts when its partition is reassigned; the next owner reads it again. */
-type Paused = { readonly partitionLeft: AbortSignal; pass(): void; end(): void }
+type PausedRecord = { readonly partitionLeft: AbortSignal; pass(): void; end(): void }
 
 /**
  * A circuit breaker for the dead letters of one topic. Example: a bad release rejects every record. After 950 of them, dead letters are paused, and an operator
@@ -14,7 +14,7 @@ export class Breaker {
   readonly #outcomes = new Uint8Array(windowSize)
   #observed = 0
   #rejected = 0
-  readonly #paused = new Set<Paused>()
+  readonly #paused = new Set<PausedRecord>()
   #trickle: NodeJS.Timeout | undefined
 
   get isOpen(): boolean {
@@ -35,7 +35,7 @@ export class Breaker {
    * Resolves once a rejected record may become a dead letter: at once while the breaker is closed, else in order of arrival. Rejects when `partitionLeft`
    * aborts.
    */
-  async acquirePermit(partitionLeft: AbortSignal): Promise<void> {
+  async untilAllowed(partitionLeft: AbortSignal): Promise<void> {
     partitionLeft.throwIfAborted()
     if (!this.isOpen) return
     const { promise, resolve, reject } = Promise.withResolvers<void>()

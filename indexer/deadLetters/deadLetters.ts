@@ -99,8 +99,8 @@ export class DeadLetterWriter {
   }
 
   /**
-   * Writes the dead letter of a record, byte for byte, once the breaker permits it; retries until Kafka accepts it. Resolves with `stale` if the dead letter
-   * was written before, or once the partition is reassigned (`left`): the next owner reads the record again, and may accept it.
+   * Writes the dead letter of a record, byte for byte, once the breaker allows it; retries until Kafka accepts it. Resolves with `stale` if the dead letter was
+   * written before, or once the partition is reassigned (`left`): the next owner reads the record again, and may accept it.
    */
   async reject(record: SourceRecord, problem: Problem, { start, left }: Assignment): Promise<'dead-letter' | 'stale'> {
     const { sink, config, log, retries } = this.#deps
@@ -113,7 +113,7 @@ export class DeadLetterWriter {
       await sink.append([{ topic: config.TOPIC_DEAD_LETTERS, key, value, headers }])
     }
     try {
-      await breaker?.acquirePermit(left)
+      await breaker?.untilAllowed(left)
       // Retried for ever, so that no record is lost. The name of the step is logged: it shows the operator the record.
       await retries.untilDone(`writing the dead letter of ${partitionName(record)}/${offset}`, write, left)
     } catch (error) {
@@ -124,7 +124,7 @@ export class DeadLetterWriter {
     return 'dead-letter'
   }
 
-  recordAccepted({ topic }: SourceRecord): void {
+  noteAccepted({ topic }: SourceRecord): void {
     this.#breakers.get(topic)?.observe('accepted')
   }
 

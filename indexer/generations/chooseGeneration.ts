@@ -1,5 +1,5 @@
 import type { GenerationTag } from '../../src/core/elasticsearch/indices.ts'
-import type { FoundGeneration, Generation, KnownGeneration } from './generation.ts'
+import type { FoundGeneration, Generation, GenerationId } from './generation.ts'
 
 /**
  * Indexers create generations with odd numbers, rebuilds with even ones. So an indexer and a rebuild never create the same generation, and neither continues an
@@ -8,7 +8,7 @@ import type { FoundGeneration, Generation, KnownGeneration } from './generation.
 const isOfRebuild = (number: number): boolean => number % 2 === 0
 
 /** The lowest number above all `generations` that is even (for a rebuild) or odd (for an indexer). */
-export function numberAbove(generations: readonly Pick<KnownGeneration, 'number'>[], forRebuild: boolean): number {
+export function numberAbove(generations: readonly Pick<GenerationId, 'number'>[], forRebuild: boolean): number {
   const next = 1 + Math.max(0, ...generations.map(({ number }) => number))
   return isOfRebuild(next) === forRebuild ? next : next + 1
 }
@@ -39,7 +39,7 @@ export function findUnfinishedSwitch(
  */
 export function chooseGeneration(
   generations: readonly FoundGeneration[],
-  newest: KnownGeneration | undefined,
+  newest: GenerationId | undefined,
 ): Pick<FoundGeneration, 'number' | 'complete'> {
   const newestNumber = newest?.number ?? 0
   return (
@@ -58,7 +58,7 @@ export function chooseGeneration(
 /** `fill`: the rebuild continues the unfinished generation of an earlier one. */
 export function decideLeftOver(
   { number, complete, hasCurrentMappings }: Pick<FoundGeneration, 'number' | 'complete' | 'hasCurrentMappings'>,
-  serving: KnownGeneration,
+  serving: GenerationId,
 ): 'keep' | 'fill' | 'reconcile and remove' | 'remove' {
   if (complete?.isServing === true || number === serving.number) return 'keep'
   if (number > serving.number) return hasCurrentMappings && isOfRebuild(number) ? 'fill' : 'remove'

@@ -17,7 +17,7 @@ import type { EntityType } from '../../src/core/model/ids.ts'
 import type { CursorKey } from '../../src/core/redis/visiblePositions.ts'
 
 /** One index of each kind, built and served together. All of its indices exist. */
-export type Generation = KnownGeneration & {
+export type Generation = GenerationId & {
   /** Whether its mappings are those of this release and configuration. */
   readonly hasCurrentMappings: boolean
   readonly indices: Indices
@@ -44,8 +44,8 @@ type FoundIndices = Pick<Generation, 'number' | 'hasCurrentMappings'> & {
 /** `complete` is undefined while an index is missing. */
 export type FoundGeneration = FoundIndices & { readonly complete: Generation | undefined }
 
-/** A generation named by a committed offset or by Redis. */
-export type KnownGeneration = { readonly number: number; readonly tag: GenerationTag }
+/** How commits and Redis identify a generation. */
+export type GenerationId = { readonly number: number; readonly tag: GenerationTag }
 
 type FoundIndex = {
   readonly kind: DocumentKind
@@ -138,7 +138,7 @@ export function foreignSettings(name: string, { settings = {}, mappings = {} }: 
 }
 
 /** Parses a tag. Undefined if the text is none. */
-export function readTag(tag: string | undefined): KnownGeneration | undefined {
+export function readTag(tag: string | undefined): GenerationId | undefined {
   const [, number] = /^(\d+)-[0-9a-f]{16}$/.exec(tag ?? '') ?? []
   return number === undefined ? undefined : { number: Number(number), tag: tag as GenerationTag }
 }

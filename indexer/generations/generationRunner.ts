@@ -181,7 +181,7 @@ export class GenerationRunner {
         try {
           const beganAtMs = clock()
           const records = await accountKeys.replay()
-          for (const { coverage } of missed) coverage.coveredAtMs = beganAtMs
+          for (const { coverage } of missed) coverage.coveredUntilMs = beganAtMs
           log.info({ records }, 'account keys replayed: a deletion may have been missed')
         } catch (error) {
           log.warn(

@@ -132,7 +132,7 @@ export class RebuildPipeline {
         if (owned.has(name) || commit?.generation !== tag) continue
         const position = BigInt(published.position)
         const to = position < commit.position ? position : commit.position
-        others.push({ topic, partition, to, timeMs: Math.min(published.timeMs, commit.coveredAtMs) })
+        others.push({ topic, partition, to, timeMs: Math.min(published.timeMs, commit.coveredUntilMs) })
       }
     return [...own, ...others]
   }

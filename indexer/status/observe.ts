@@ -43,18 +43,18 @@ export const stateOf = (config: Config, { current }: GenerationRunner, deadLette
   generation: current?.written.generation.number,
 })
 
-/** `atMs`: the time of arrival (epoch ms). */
-type Seen<T> = { readonly value: T; readonly atMs: number }
+/** An answer of an engine. `atMs`: the time of its arrival (epoch ms). */
+type Answer<T> = { readonly value: T; readonly atMs: number }
 
 type RedisMemory = { readonly usedBytes: number; readonly limitBytes: number | undefined }
 
 /** The state of the whole replica. Each part is undefined until it was read once. */
 export type Observed = {
-  readonly group: Seen<GroupSurvey> | undefined
+  readonly group: Answer<GroupSurvey> | undefined
   readonly watermarkMs: number | undefined
   readonly visibleMs: VisibleMs
-  readonly redisMemory: Seen<RedisMemory> | undefined
-  readonly indices: Seen<readonly IndexSize[]> | undefined
+  readonly redisMemory: Answer<RedisMemory> | undefined
+  readonly indices: Answer<readonly IndexSize[]> | undefined
 }
 
 const pollMs = 5_000
@@ -76,8 +76,8 @@ export function observe(
   { clock, signal }: { readonly clock: () => number; readonly signal: AbortSignal },
 ): () => Observed {
   /** Repeats a query, one call at a time. Returns a function that returns the newest result. */
-  const poll = <T>(query: () => Promise<T>, everyMs = pollMs): (() => Seen<T> | undefined) => {
-    let latest: Seen<T> | undefined
+  const poll = <T>(query: () => Promise<T>, everyMs = pollMs): (() => Answer<T> | undefined) => {
+    let latest: Answer<T> | undefined
     const run = async (): Promise<void> => {
       while (!signal.aborted) {
         const value = await query().catch(() => undefined)
@@ -182,7 +182,7 @@ export type PartitionLag = SurveyedPartition & {
 
 /** The lags at the time of a survey. They grow while Redis or the owner of a partition is down. */
 export const lagsOf = (
-  { value: { partitions }, atMs }: Seen<GroupSurvey>,
+  { value: { partitions }, atMs }: Answer<GroupSurvey>,
   visibleMs: VisibleMs,
 ): readonly PartitionLag[] =>
   partitions.map((partition) => {

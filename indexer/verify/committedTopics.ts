@@ -12,7 +12,7 @@ import { hasPartition } from './share.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
 /** A partition, as of the start of the comparison. Indexers have committed every record below `committed` for the serving generation. */
-type Partition = TopicPartition & {
+type ComparedPartition = TopicPartition & {
   readonly low: Offset
   readonly committed: Offset
   readonly high: Offset
@@ -27,9 +27,9 @@ type Partition = TopicPartition & {
 export class CommittedTopics {
   readonly generation: Generation
   readonly #context: VerifyContext
-  readonly #partitions: ReadonlyMap<string, Partition>
+  readonly #partitions: ReadonlyMap<string, ComparedPartition>
 
-  private constructor(context: VerifyContext, generation: Generation, partitions: readonly Partition[]) {
+  private constructor(context: VerifyContext, generation: Generation, partitions: readonly ComparedPartition[]) {
     this.#context = context
     this.generation = generation
     this.#partitions = new Map(partitions.map((partition) => [partitionName(partition), partition]))
@@ -58,7 +58,7 @@ export class CommittedTopics {
       )
     // After the commits, so that no commit is above the end.
     const ranges = await source.offsetRanges(topics)
-    const partitions = [...ranges].map(([name, { topic, partition, low, high }]): Partition => {
+    const partitions = [...ranges].map(([name, { topic, partition, low, high }]): ComparedPartition => {
       const start = starts.get(name)
       if (start === undefined || (start.position <= low && low < high))
         throw new Error(`no indexer has committed ${name} for generation ${generation.number} yet`)
@@ -104,7 +104,7 @@ export class CommittedTopics {
     return this.#own().reduce((sum, { high, committed }) => sum + Number(high - committed), 0)
   }
 
-  #own(): Partition[] {
+  #own(): ComparedPartition[] {
     return [...this.#partitions.values()].filter(({ partition }) => hasPartition(this.#context.share, partition))
   }
 
@@ -125,7 +125,7 @@ export class CommittedTopics {
 
   async #readFurther(
     step: string,
-    endOf: (partition: Partition) => bigint,
+    endOf: (partition: ComparedPartition) => bigint,
     comparison: DocumentComparison,
   ): Promise<void> {
     const { config, source, report, pauseAfterWork, signal } = this.#context
@@ -159,7 +159,7 @@ export class CommittedTopics {
   }
 
   /** Undefined if the key of the record names no entity, or an entity of another team than the context's. */
-  #comparedOf(record: SourceRecord, from: Partition): ComparedRecord | undefined {
+  #comparedOf(record: SourceRecord, from: ComparedPartition): ComparedRecord | undefined {
     const { team, config } = this.#context
     const { partition, offset } = record
     const changedAtLeastMs = changedAtLeast(from, record)
@@ -186,7 +186,7 @@ export class CommittedTopics {
  * - Else the latest append time before the first gap, if that is lower. The documents may have been made from an equal record, which compaction has removed in
  *   a gap. That record was not appended before that time.
  */
-function changedAtLeast(partition: Partition, { offset, appendedAtMs }: SourceRecord): number {
+function changedAtLeast(partition: ComparedPartition, { offset, appendedAtMs }: SourceRecord): number {
   if (offset > partition.next) partition.gapMs ??= partition.latestMs
   partition.next = offset + 1n
   partition.latestMs = Math.max(partition.latestMs, appendedAtMs)

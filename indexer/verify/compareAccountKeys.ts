@@ -84,14 +84,14 @@ export async function surveyAccountKeys(redis: RedisConnection): Promise<Account
 }
 
 /** The newest states of a key: several if two writers made the same revision at once. */
-type Newest = readonly [AccountKeyState, ...AccountKeyState[]]
+type NewestStates = readonly [AccountKeyState, ...AccountKeyState[]]
 
 /**
  * The expected content of the account-key store, from the records in any order, by the rules of `accountKeyScripts.ts`: a deletion wins, then the highest
  * revision, then a revocation. A digest opens no key if several live keys have it, or its key has live records in two partitions.
  */
 export class ExpectedAccountKeys {
-  readonly states = new Map<DocumentId, Newest>()
+  readonly states = new Map<DocumentId, NewestStates>()
   readonly #partitions = new Map<DocumentId, number>()
   /** Keys with live records in two partitions. */
   readonly #inTwoPartitions = new Set<DocumentId>()
@@ -209,7 +209,10 @@ function compareStates(expected: ExpectedAccountKeys, { states }: AccountKeySurv
       add('key-differs', id, `revision ${revision} in Redis, none in the topic`)
 }
 
-function problemOf(stored: AccountKeyState | undefined, newest: Newest): readonly [DifferenceKind, string] | undefined {
+function problemOf(
+  stored: AccountKeyState | undefined,
+  newest: NewestStates,
+): readonly [DifferenceKind, string] | undefined {
   const [{ key, revision }] = newest
   if (key === null)
     return stored?.key === null ? undefined : ['key-deletion', 'deleted in the topic, but Redis has no deletion']

@@ -65,7 +65,7 @@ export async function verify(context: VerifyContext) {
   return { lines: [...lines, lastLine.join('; ')], result }
 }
 
-type Verified = {
+type DocumentCounts = {
   readonly documents: number
   readonly records: number
   /** A number of offsets, see `CommittedTopics`. */
@@ -73,7 +73,7 @@ type Verified = {
 }
 
 /** A record that indexers have committed must be indexed; a later record need not be. Rejects if indices or topics were replaced meanwhile. */
-export async function verifyDocuments(context: VerifyContext, differences: DifferenceReport): Promise<Verified> {
+export async function verifyDocuments(context: VerifyContext, differences: DifferenceReport): Promise<DocumentCounts> {
   const { report, share, pauseAfterWork } = context
   const topics = await CommittedTopics.read(context)
   const { number, indices } = topics.generation

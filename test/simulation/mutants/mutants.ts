@@ -193,7 +193,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['forgotten-deletions'],
     seed: 1,
     file: 'indexer/deletionCoverage.ts',
-    from: 'if (end.beforeQueryMs - this.coveredAtMs > this.#keptMs()) this.coveredAtMs = notCovered',
+    from: 'if (end.beforeQueryMs - this.coveredUntilMs > this.#keptMs()) this.coveredUntilMs = notCovered',
     to: '',
   },
   'failing-document-is-an-outage': {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { errors } from '@elastic/elasticsearch'
 import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
 import { BulkWriter } from '../../../../indexer/bulk/bulkWriter.ts'
-import type { Outcome, Stored } from '../../../../indexer/bulk/job.ts'
+import type { Outcome, StoredState } from '../../../../indexer/bulk/job.ts'
 import type { DocumentWrite } from '../../../../indexer/convertRecord.ts'
 import { failed, passed } from '../../../../src/core/monitoring/health.ts'
 import { documentsOf, responseError } from '../../../support/bulkRecords.ts'
@@ -18,7 +18,7 @@ type Bounds = {
   readonly maxBulkDocuments?: number
   readonly maxRecordsPerSecond?: number
   /** What is stored of each list document that is asked for; by default what was sent. */
-  readonly stored?: (list: DocumentWrite) => Stored | undefined
+  readonly stored?: (list: DocumentWrite) => StoredState | undefined
   readonly random?: number
   /** Whether a shard takes writes; by default it does. */
   readonly acceptsWrites?: () => boolean
