@@ -36,11 +36,11 @@ type AccountKeysDeps = {
 
 /**
  * Applies account-key records to Redis. Replays all account keys from Kafka when Redis is new, was flushed, or was restarted and so may have lost its last
- * second of writes. Until the replay is done, the API answers every request with 503.
+ * second of writes.
  */
 export class AccountKeys {
   readonly #deps: AccountKeysDeps
-  /** The poll until the store is complete, which all waiting records share. */
+  /** All waiting records share this poll. */
   #completion: Promise<unknown> | undefined
   /** The error of the last check or replay; undefined if it succeeded, and before the first check. */
   replayError: string | undefined

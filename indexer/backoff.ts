@@ -24,7 +24,7 @@ export async function until(
   return false
 }
 
-/** Repeats failing steps. Health fails while there is one. */
+/** Repeats failing steps. */
 export class Retries {
   readonly #log: Logger
   readonly #random: () => number
@@ -43,7 +43,7 @@ export class Retries {
     return problem === undefined ? passed : failed(problem)
   }
 
-  /** Repeats `attempt` until it succeeds. Rejects once `signal`, or the signal of all retries, aborts. */
+  /** Rejects once `signal`, or the signal of all retries, aborts. */
   async untilDone<T>(step: string, attempt: () => Promise<T>, signal = this.#signal): Promise<T> {
     const anySignal = AbortSignal.any([signal, this.#signal])
     const stepKey = Symbol(step)

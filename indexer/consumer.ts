@@ -33,7 +33,7 @@ export type ReadOptions = {
 
 type ConsumerOptions = ReadOptions & {
   readonly maxInFlightBytes: number
-  /** Finds the start offsets, by `partitionName`. */
+  /** By `partitionName`. */
   startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
   /**
    * Processes a record. Calls `onProcessed` once the record is indexed, found stale or dead-lettered (in a rebuild: rejected), perhaps after the partition was
@@ -78,7 +78,6 @@ export class SourceConsumer {
     return this.#health
   }
 
-  /** Fails while the next record batch of a partition cannot be decoded. */
   decoding(): CheckOutcome {
     const paused = this.assigned().filter(({ undecodable }) => undecodable !== undefined)
     const reasons = paused.map((partition) => `${partitionName(partition)}: ${partition.undecodable?.message}`)

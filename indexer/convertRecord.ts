@@ -54,7 +54,6 @@ export type DocumentWrite = {
 
 export type Documents = readonly DocumentWrite[]
 
-/** Of a record: its append time and position. */
 export type AppendInfo = { readonly changedAt: Instant; readonly logPosition: LogPosition }
 
 type Conversion =
@@ -223,7 +222,7 @@ function sourceOf(members: readonly (readonly [name: string, raw: string])[]): B
 /**
  * The documents of a deletion, with a version above every revision. If Elasticsearch deleted them, it would forget their versions after a minute, and a record
  * with a lower revision that arrives later would bring the entity back. Where Kafka removed a deletion before it was read, a rebuild writes tombstones without
- * a position; followers start anew after this rebuild.
+ * a position; followers start anew.
  */
 export function tombstones(
   key: RecordKey,

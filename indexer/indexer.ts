@@ -19,10 +19,10 @@ import { indexerMetrics, observe, stateOf } from './status/observe.ts'
 import { statusPages } from './status/statusPage.ts'
 import { checkDeadLetterSize, ensureTopics, sourceTopics } from './topics.ts'
 
-/** Starts the pipeline (`GenerationRunner`) and the replays of account keys. Repeats failing steps, as while an engine is unreachable. */
+/** Starts the pipeline and the replays of account keys. Retries while an engine is unreachable. */
 export async function startIndexer(service: Service): Promise<Started> {
   const { config, engines, log, signal, release, fail } = service
-  // `signal` aborts first: nothing new begins. `closing` aborts last, after the pipeline has shut down (`release` runs in reverse order): no step is repeated.
+  // Aborts after the pipeline has shut down (releasers run in reverse order). Until then, also after `signal`, failing steps are repeated.
   const closing = new AbortController()
   release('waiting', async () => closing.abort())
   const elasticsearch = engines.elasticsearch(config)

@@ -77,7 +77,7 @@ export class ReplacementDetector {
     return !this.isDoubted && (!this.#isConfirmed || hasReadFirst)
   }
 
-  /** Notes an append time. Also called for control records, and for records of aborted transactions. */
+  /** Also called for control records, and for records of aborted transactions. */
   noteTime(offset: bigint, appendedAtMs: number): void {
     // A record below this offset is in the prefixes already, or is of a new log.
     if (offset >= this.#readPrefix.below && appendedAtMs > this.#readPrefix.latestMs)

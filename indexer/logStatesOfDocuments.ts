@@ -48,7 +48,7 @@ type NewestHit = Pick<estypes.SearchHit, 'fields' | 'sort'>
 
 /**
  * The prefix that ends with the record of a list document. If the clock of an earlier leader was ahead, an earlier record has a later append time: then the log
- * counts as replaced, and a needless rebuild follows. No replaced log is missed.
+ * counts as replaced, and a needless rebuild follows.
  */
 function prefixUpTo({ fields = {}, sort: [position] = [] }: NewestHit): LogPrefix {
   const [appendedAt] = (fields['changedAt'] ?? fields['tombstone.deletedAt'] ?? []) as readonly string[]

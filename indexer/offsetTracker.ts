@@ -12,7 +12,7 @@ export type OffsetProgress = {
   readonly processedAtMs: number | undefined
 }
 
-/** The number of entries below the position above which they are removed from memory. They are also removed when no other entry is left. */
+/** Above this number, entries below the position are removed from memory, even if other entries are left. */
 const compactAfter = 1_000
 
 /**
@@ -63,7 +63,6 @@ export class OffsetTracker {
     if (position > this.#position) this.#position = position
   }
 
-  /** Returns how many records the position has passed. */
   #advance(): number {
     const from = this.#head
     for (let entry = this.#entries[from]; entry?.isProcessed; entry = this.#entries[this.#head]) {

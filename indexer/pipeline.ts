@@ -45,7 +45,7 @@ type PipelineOptions = ReadOptions & {
   readonly config: Config
   readonly elasticsearch: Client
   readonly generation: Generation
-  /** Undefined for a rebuild: the live indexers handle rejected records and account keys. */
+  /** Undefined for a rebuild. */
   readonly serving: Serving | undefined
   readonly metrics: PipelineMetrics
   readonly logStates: LogStateStore
@@ -55,7 +55,7 @@ type PipelineOptions = ReadOptions & {
   fail(error: unknown): void
 }
 
-/** Each part of the pipeline fails while it makes no progress. */
+/** Each part fails while it makes no progress. */
 export type PipelineHealth = Readonly<Record<'writer' | 'publisher' | 'consumer' | 'decoding', CheckOutcome>>
 
 /**
@@ -205,7 +205,6 @@ export class Pipeline {
     return this.consumer.assigned().filter(({ topic }) => topics.includes(topic))
   }
 
-  /** `partitionName` → the offset after the last record that a rebuild rejected. */
   get rejectedBelow(): ReadonlyMap<string, bigint> {
     return this.#recordHandler.rejectedBelow
   }

@@ -62,8 +62,7 @@ const idleIntervalMs = 1_000
 
 /**
  * Publishes progress in rounds: refresh; positions and new list versions, in one script; commit. So every committed record is searchable, and no client reads a
- * position, list version or watermark ahead of the documents that a search returns. After a crash between two steps, the next owner reads some records again,
- * which only gives their lists new versions.
+ * position, list version or watermark ahead of the documents that a search returns.
  */
 export class ProgressPublisher {
   readonly #options: PublisherOptions
@@ -139,7 +138,7 @@ export class ProgressPublisher {
     return Math.min(behindCheckMs, Math.max(restMs, behindIntervalMs - sinceMs))
   }
 
-  /** Sleeps until `noteWrite` notes the first write since the last refresh, `forMs` at most. */
+  /** Sleeps for `forMs`, or until the first write since the last refresh. */
   async #pause(forMs: number, signal: AbortSignal): Promise<void> {
     const pause = new AbortController()
     this.#wake = () => pause.abort()

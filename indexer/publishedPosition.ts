@@ -67,7 +67,7 @@ export class PublishedPosition {
     return this.#endAtStart !== undefined && position >= this.#endAtStart && position >= this.#gapBelow
   }
 
-  /** Ends a round, which has published a position and time (epoch ms) of this partition, or withheld the partition. */
+  /** Ends a round, which has published a position and time (epoch ms), or withheld the partition. */
   endRound(outcome: { readonly to: bigint; readonly timeMs: number } | 'withheld'): void {
     this.#hasUnpublishedLists = outcome === 'withheld'
     if (outcome === 'withheld') return

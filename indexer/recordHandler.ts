@@ -24,7 +24,6 @@ type HandlerOptions = {
         readonly accountKeys: Pick<AccountKeys, 'apply'>
       }
     | undefined
-  /** Aborts when the pipeline stops. */
   readonly signal: AbortSignal
   /** Called with an error that is a bug. */
   fail(error: unknown): void

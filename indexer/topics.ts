@@ -6,7 +6,7 @@ import type { EntityType } from '../src/core/model/ids.ts'
 import { type CheckOutcome, failed, passed } from '../src/core/monitoring/health.ts'
 
 const dayMs = 86_400_000
-/** The partitions of a topic that this program creates. An operator who needs more creates the topic beforehand. */
+/** An operator who needs more partitions creates the topic beforehand. */
 const sourcePartitions = 4
 
 const sourceSettings = {
@@ -23,7 +23,7 @@ const deadLetterSettings = {
   // More than source topics accept (about 1 MiB by default): a dead letter has the whole record, and its reason.
   'max.message.bytes': 32 * 1024 * 1024,
 }
-/** Records stay for a year, and for a month more, in which that year can be audited. */
+/** For a year, and a month more to audit that year. */
 const auditSettings = { 'cleanup.policy': 'delete', 'retention.ms': 400 * dayMs }
 
 /** The topics whose records become documents. Only these count for the watermark. */

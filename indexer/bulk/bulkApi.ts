@@ -25,7 +25,7 @@ export type VersionType = 'external' | 'external_gte'
  */
 const primaryWait = '2s'
 
-/** Encodes writes as the body of a bulk request. No `source` may contain a line break. */
+/** No `source` may contain a line break. */
 export function encodeBulk(aliases: WriteAliases, writes: Documents, versionType: VersionType = 'external'): Buffer {
   const actions = writes.map((write) => actionLine(aliases, write, versionType))
   const bytes = writes.reduce((sum, { source }, at) => sum + (actions[at]?.length ?? 0) + source.length + 1, 0)
@@ -105,7 +105,7 @@ type WrittenIndices = { readonly indices: Indices; readonly writeAliases: WriteA
 type SenderOptions = {
   readonly metrics: Pick<PipelineMetrics, 'bulkBytes' | 'bulkSeconds' | 'countItems'>
   readonly signal: AbortSignal
-  /** Whether a rebuild writes: `send` rejects once the rebuild's write alias is gone (`expectOwnIndices`). An indexer waits until the alias is restored. */
+  /** Whether a rebuild writes: `send` rejects once the rebuild's write alias is gone (`expectOwnIndices`). */
   readonly isRebuild: boolean
 }
 

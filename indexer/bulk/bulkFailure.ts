@@ -1,7 +1,6 @@
 import { errors } from '@elastic/elasticsearch'
 import { refusalOf, summaryOf } from '../../src/core/monitoring/log.ts'
 
-/** One member for each kind. */
 type FailureOf<Kind extends string> = Kind extends string ? { readonly kind: Kind; readonly reason: string } : never
 
 /**

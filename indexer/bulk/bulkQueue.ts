@@ -43,7 +43,7 @@ export class BulkQueue {
     this.#enqueue(newJob(write, this.#addedCount++))
   }
 
-  /** Removes the next batch, of at most `maxRecords`, from a lane. The entities of the batch are in flight until `finish` or `putBack`. */
+  /** Removes the next batch from a lane. The entities of the batch are in flight until `finish` or `putBack`. */
   nextBatch(lane: Lane, maxRecords: number): Job[] {
     const { maxBulkBytes, maxBulkDocuments } = this.#bounds
     const waiting = this.#waiting[lane]

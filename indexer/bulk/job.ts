@@ -66,14 +66,13 @@ export function newJob(write: RecordWrite, order: number): Job {
 export function supersede(one: Job, other: Job): Job {
   const oneWins = one.version === other.version ? one.order < other.order : one.version > other.version
   const [winner, loser] = oneWins ? [one, other] : [other, one]
-  // The shorter list is appended to the longer one. Otherwise an entity that changes ten thousand times during one request would have its long list copied each
-  // time.
+  // The shorter list is appended to the longer one, to copy little: an entity may change ten thousand times during one request.
   const isWinnersShorter = winner.superseded.length < loser.superseded.length
   const [long, short] = isWinnersShorter ? [loser.superseded, winner.superseded] : [winner.superseded, loser.superseded]
   for (const job of [...short, loser]) long.push(job)
   loser.superseded = []
   winner.superseded = long
-  // The winner inherits the suspicion. Otherwise an entity that changes every minute would fail for ever, and never be rejected.
+  // The winner inherits the suspicion. Otherwise an entity that changes every minute would never be rejected.
   winner.suspicion ??= inheritedSuspicion(loser.suspicion)
   return winner
 }

@@ -10,7 +10,7 @@ import type { Retries } from '../backoff.ts'
 import { sourceTopics } from '../topics.ts'
 import { Breaker } from './breaker.ts'
 
-/** The problem of a changed entity to which the product has given no new revision. */
+/** The product has changed an entity without a new revision. */
 export const sameRevision: Problem = { path: 'revision', rule: 'is stored already with another content' }
 
 const headerPrefix = 'tidemark.'

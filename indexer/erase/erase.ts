@@ -95,7 +95,6 @@ export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: In
   return { key: id, deletedAt, lookedAt: toInstant(tools.clock()), erased, places }
 }
 
-/** Places that are `left` come last. */
 export function receiptLines({ key, deletedAt, lookedAt, erased, places }: Receipt): string[] {
   const isLeft = ({ state }: Place): number => Number(state === 'left')
   const sorted = places.toSorted((a, b) => isLeft(a) - isLeft(b))

@@ -29,8 +29,8 @@ export async function findReplacedTypes(
   const topics = documentTopics(config)
   const stored = await readLogStates(redis, serving.tag)
   const renamed = topics.filter((topic) => isRenamed(topic, stored, topics))
-  // In order of precedence, the last wins: states in Redis, which outlive the commits of a deleted topic; states in commits of the rebuild that filled the
-  // generation; states in commits of live indexers.
+  // The last wins: states in Redis, which outlive the commits of a deleted topic; states in commits of the rebuild that filled the generation; states in
+  // commits of live indexers.
   const fromRedis = [...stored].map(([name, text]) => [name, readStoredLogState(text)] as const)
   const committed = [
     ...(await fetchCommittedOffsets(source, rebuildGroup(config.CONSUMER_GROUP), topics)),

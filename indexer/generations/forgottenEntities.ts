@@ -53,7 +53,6 @@ export class ForgottenEntities {
     return true
   }
 
-  /** Reads the topics again, and copies the noted entities with a record. */
   async copyWithRecord(reconciliation: Reconciliation): Promise<void> {
     const { source, report, signal } = this.#tools
     for (const { topic, type, ids } of this.#absent) {

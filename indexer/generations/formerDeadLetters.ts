@@ -89,7 +89,7 @@ export class FormerDeadLetters {
     return offsetOf(position) < (this.#comparedBelow.get(type)?.get(partitionOf(position)) ?? 0)
   }
 
-  /** Reads the states of the new generation, in each partition from `from` (inclusive) to `below` (exclusive). */
+  /** In each partition, from `from` (inclusive) to `below` (exclusive). */
   async *#read(type: EntityType, from: EndOffsets, below: EndOffsets): AsyncGenerator<ListState[]> {
     const ranges = [...below].flatMap(([partition, offset]) => {
       const first = from.get(partition) ?? 0

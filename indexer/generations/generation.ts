@@ -137,7 +137,7 @@ export function foreignSettings(name: string, { settings = {}, mappings = {} }: 
   ]
 }
 
-/** Parses a tag. Undefined if the text is none. */
+/** Undefined if the text is no tag. */
 export function readTag(tag: string | undefined): GenerationId | undefined {
   const [, number] = /^(\d+)-[0-9a-f]{16}$/.exec(tag ?? '') ?? []
   return number === undefined ? undefined : { number: Number(number), tag: tag as GenerationTag }

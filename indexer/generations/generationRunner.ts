@@ -18,7 +18,7 @@ import { type Stores, WrittenGeneration } from './writtenGeneration.ts'
 
 const generationCheckMs = 1_000
 const missedKeysPollMs = 1_000
-/** At each 60th check, the settings of the topics are read again: once a minute. */
+/** At each 60th check, once a minute, topic settings are read again. */
 const checksPerRules = 60
 
 /** How often (ms) `#watchLogs` searches for unchecked logs. */
@@ -33,7 +33,6 @@ type GenerationRunnerDeps = Stores & {
   readonly retries: Retries
   readonly log: Logger
   readonly clock: () => number
-  /** Aborts when the process is to stop. */
   readonly stopping: AbortSignal
   /** Aborts when the process has published the records in flight. */
   readonly closing: AbortSignal

@@ -17,8 +17,8 @@ import { newCursorKey } from '../../src/core/redis/visiblePositions.ts'
 import { type FoundGeneration, type Generation, generationsIn, requestedFields, servedAlias } from './generation.ts'
 
 /**
- * Settings that override templates of the cluster. Documents are stored byte for byte. An acknowledged write is on disk, so that a restarted node has every
- * document below the commits and visible positions.
+ * Settings that override templates of the cluster. Documents are stored byte for byte. An acknowledged write is on disk, so a restarted node has every document
+ * below the commits and visible positions.
  */
 const ownSettings = {
   default_pipeline: '_none',
@@ -130,7 +130,7 @@ export class Generations {
     throw new Error(`a template of the cluster adds to our indices what loses documents: ${foreign.join(', ')}`)
   }
 
-  /** Stores the cursor keys and `hasCarriedOver` in `_meta`. Only for a generation that does not serve yet. */
+  /** Only for a generation that does not serve yet. */
   async storeMeta(
     { indices }: Pick<Generation, 'indices'>,
     { cursorKeys, hasCarriedOver }: Pick<Generation, 'cursorKeys' | 'hasCarriedOver'>,

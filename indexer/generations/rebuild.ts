@@ -85,7 +85,7 @@ export async function rebuild(options: CommandTools): Promise<void> {
     await reconcileAll(toolsUntilFailed, reconciliation, forgotten)
     const formerLetters = new FormerDeadLetters(toolsUntilFailed, serving, target, replaced)
     await formerLetters.compare(pipeline.visible(), undefined)
-    // 7. Switches readers to the new generation.
+    // 7. Switches readers.
     await switchOver({ tools: toolsUntilFailed, holder, pipeline, reconciliation, forgotten, formerLetters })
   } catch (error) {
     failure.signal.throwIfAborted()
@@ -131,10 +131,7 @@ export async function pruneLeftOver(
   return left
 }
 
-/**
- * Copies documents in passes, until a pass is short enough to be repeated under the lock of the switch. The first pass leaves out the entities in `forgotten`;
- * after it, those with a record are copied.
- */
+/** Copies documents in passes, until a pass is short enough to be repeated under the lock of the switch. */
 async function reconcileAll(options: CommandTools, reconciliation: Reconciliation, forgotten: ForgottenEntities) {
   const { compared, copied } = await reconciliation.pass((kind, old) => forgotten.postponesCopy(kind, old))
   options.report.step(`${compared} documents compared, ${copied} copied`)

@@ -16,10 +16,10 @@ import { generationsOf, RebuildPipeline, removeFilled } from './rebuildPipeline.
 /** The announcement expires this long (ms) after its last renewal, so that members stop soon after the rebuild was killed. */
 const announcedMs = 6_000
 const renewalMs = 1_500
-/** The intervals (ms) at which a member reads whether a rebuild is announced: while it waits for one, and while it fills a generation. */
+/** How often (ms) a member reads whether a rebuild is announced: while it waits, and while it fills a generation. */
 const waitPollMs = 1_000
 const fillPollMs = 250
-/** The interval (ms) at which a member checks that neither the generation nor a log was replaced. */
+/** How often (ms) a member checks that neither the generation nor a log was replaced. */
 const checkMs = 5_000
 /** A member ends if no rebuild is announced for this time (ms). A rebuild that was killed is usually started again sooner. */
 const idleDeadlineMs = 120_000

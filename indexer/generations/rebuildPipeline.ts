@@ -225,7 +225,6 @@ export class RebuildPipeline {
   }
 }
 
-/** Removes a generation that rebuilds have filled, unless it has served. */
 export async function removeFilled(options: CommandTools, { tag }: Generation): Promise<void> {
   const generations = generationsOf(options)
   const filled = (await generations.find()).find(({ complete }) => complete?.tag === tag && !complete.hasServed)

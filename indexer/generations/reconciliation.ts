@@ -125,7 +125,7 @@ export class Reconciliation {
     this.#startedWrites = startedWritesIn(stats)
     // 2. Refreshes every copy: any copy may answer the searches.
     await refreshEveryCopy(this.#tools.elasticsearch, indices, this.#request)
-    // 3. Searches the documents up to these sequence numbers, and compares them.
+    // 3. Searches and compares the documents up to these sequence numbers.
     const isFirst = this.#compared.size === 0
     const counts = compared.map((index) => stats.indices?.[index]?.primaries?.docs?.count ?? 0)
     const total = counts.reduce((sum, count) => sum + count, 0)
@@ -227,7 +227,6 @@ export class Reconciliation {
     return copied
   }
 
-  /** Writes the documents of which the new generation has no version. Returns their number. */
   async addMissing(documents: Documents): Promise<number> {
     let added = 0
     for (const kind of documentKinds) {
@@ -240,7 +239,7 @@ export class Reconciliation {
     return added
   }
 
-  /** Reads whole documents. Missing documents are left out. */
+  /** Missing documents are left out. */
   async *#documents(
     generation: Generation,
     kind: DocumentKind,

@@ -44,7 +44,7 @@ export class SwitchLock {
     return { deadlineMs: waitDeadlineMs, afterPoll: () => this.extend() }
   }
 
-  /** Indexers publish positions again. If Redis does not answer, the lock expires. */
+  /** If Redis does not answer, the lock expires. */
   async release(): Promise<void> {
     clearInterval(this.#renewal)
     await releaseSwitchLock(this.#redis, this.#holder).catch(() => undefined)

@@ -17,8 +17,7 @@ import { SwitchLock } from './switchLock.ts'
 
 /** The deadline (ms) of each request to Elasticsearch; shorter than the lock. */
 const switchTimeoutMs = 5_000
-/** The deadline (ms) of `passWhole`. */
-const wholeDeadlineMs = 5_000
+const passWholeDeadlineMs = 5_000
 const aliasesDeadlineMs = 60_000
 const pollMs = 1_000
 
@@ -98,7 +97,7 @@ async function passWhole({ signal }: CommandTools, reconciliation: Reconciliatio
     await reconciliation.pass()
     return false
   }
-  if (!(await until(isWhole, wholeDeadlineMs, signal)))
+  if (!(await until(isWhole, passWholeDeadlineMs, signal)))
     throw new Error('copies of the old generation lack what others have: run the rebuild again')
 }
 

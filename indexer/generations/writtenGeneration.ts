@@ -26,7 +26,6 @@ export class WrittenGeneration {
   readonly generation: Generation
   readonly #redis: RedisConnection
   readonly #generations: Generations
-  /** The generation that Redis named when this one was opened. */
   readonly #servingAtOpen: GenerationTag | undefined
   readonly #left = new AbortController()
   /** Aborts once this indexer must write another generation. */
@@ -117,7 +116,6 @@ export class WrittenGeneration {
 
 type ChosenGeneration = {
   readonly generation: Generation
-  /** The generation that Redis named before. */
   readonly servingTag: GenerationTag | undefined
   /** Whether the generation has every record below the present watermark, so that it may serve at once. */
   readonly coversWatermark: boolean

@@ -16,7 +16,7 @@ import type { Stores } from '../generations/writtenGeneration.ts'
 import { type CommittedOffset, fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, entityTypeIn, sourceTopics } from '../topics.ts'
 
-/** The state of this process. Members may be undefined while no generation is open. */
+/** Members may be undefined while no generation is open. */
 export type OwnState = {
   readonly maxInFlightBytes: number
   readonly inFlightBytes: number
@@ -43,7 +43,7 @@ export const stateOf = (config: Config, { current }: GenerationRunner, deadLette
   generation: current?.written.generation.number,
 })
 
-/** An answer of an engine. `atMs`: the time of its arrival (epoch ms). */
+/** `atMs`: the time of arrival (epoch ms). */
 type Answer<T> = { readonly value: T; readonly atMs: number }
 
 type RedisMemory = { readonly usedBytes: number; readonly limitBytes: number | undefined }
@@ -180,7 +180,7 @@ export type PartitionLag = SurveyedPartition & {
   readonly behindSeconds: number | undefined
 }
 
-/** The lags at the time of a survey. They grow while Redis or the owner of a partition is down. */
+/** The lags at the time of a survey. */
 export const lagsOf = (
   { value: { partitions }, atMs }: Answer<GroupSurvey>,
   visibleMs: VisibleMs,
@@ -204,7 +204,6 @@ type IndexSize = {
   readonly bytes: number
 }
 
-/** Rejects while there is no index. */
 export async function surveyIndices(client: Client, prefix: string, signal: AbortSignal): Promise<IndexSize[]> {
   const { indices = {} } = await client.indices.stats(
     {

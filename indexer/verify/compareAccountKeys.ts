@@ -96,7 +96,6 @@ export class ExpectedAccountKeys {
   /** Keys with live records in two partitions. */
   readonly #inTwoPartitions = new Set<DocumentId>()
 
-  /** A record that breaks the contract has no effect. */
   apply(record: SourceRecord): void {
     const result = readAccountKeyRecord(record.key, record.value)
     if (!result.ok) return

@@ -90,7 +90,7 @@ export const deadLetterVersion = 0 as Revision
 
 /**
  * The tables of a temporary file without a name, which the operating system removes when the process ends. It need not survive a crash: there is no journal,
- * and all writes are one transaction that is never committed. REAL stores every JavaScript number.
+ * and no commit. REAL stores every JavaScript number.
  */
 const schema = `
   PRAGMA journal_mode = OFF;
