@@ -19,10 +19,12 @@ import { indexerMetrics, observe, stateOf } from './status/observe.ts'
 import { statusPages } from './status/statusPage.ts'
 import { checkDeadLetterSize, ensureTopics, sourceTopics } from './topics.ts'
 
-/** Starts the pipeline and the replays of account keys. Retries while an engine is unreachable. */
+/**
+ * Starts the pipeline and the replays of account keys. Retries while an engine is unreachable, also after `signal`, until `closing` aborts: after the pipeline
+ * has shut down, since releasers run in reverse order. The check `cluster`: nodes without a master must refuse searches.
+ */
 export async function startIndexer(service: Service): Promise<Started> {
   const { config, engines, log, signal, release, fail } = service
-  // Aborts after the pipeline has shut down (releasers run in reverse order). Until then, also after `signal`, failing steps are repeated.
   const closing = new AbortController()
   release('waiting', async () => closing.abort())
   const elasticsearch = engines.elasticsearch(config)
@@ -70,7 +72,6 @@ export async function startIndexer(service: Service): Promise<Started> {
   return {
     checks: {
       elasticsearch: elasticsearchAnswers(elasticsearch, config.INDEX_PREFIX),
-      // A setting: nodes without a master must refuse searches.
       cluster: isolatedNodesAnswerNothing(elasticsearch),
       kafka: kafkaAnswers(source),
       redis: redisAnswers(redis),

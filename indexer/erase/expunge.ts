@@ -61,9 +61,9 @@ export async function expunge(tools: Tools, index: PhysicalIndex, id: DocumentId
     if (suspects.size === 0) break
     const isGone = async (): Promise<boolean> => {
       const now = await suspectsOf(shard)
-      const gone = [...suspects].filter((segment) => !now.has(segment)).length
-      report.progress(`${index}: segments with deletions rewritten`, gone, suspects.size)
-      return gone === suspects.size
+      const goneCount = [...suspects].filter((segment) => !now.has(segment)).length
+      report.progress(`${index}: segments with deletions rewritten`, goneCount, suspects.size)
+      return goneCount === suspects.size
     }
     await merge(shard, isGone)
     const isFlushed = async (): Promise<boolean> => {

@@ -49,11 +49,11 @@ export async function findReplacedTypes(
   // Without append times, a replaced log cannot be detected.
   const logs = hasAppendTimes ? knownLogs.filter(({ topic }) => topics.includes(topic)) : []
   for (;;) {
-    const checked = logs.filter(({ log }) => !log.isReplaced)
-    const queries = checked.map(({ topic, partition, log }) => ({ topic, partition, prefixes: log.prefixes() }))
+    const undecided = logs.filter(({ log }) => !log.isReplaced)
+    const queries = undecided.map(({ topic, partition, log }) => ({ topic, partition, prefixes: log.prefixes() }))
     const answers = queries.length === 0 ? [] : await queryLogs(source, queries)
     // No records are read here, so the prefix stays as stored.
-    for (const [at, { log }] of checked.entries()) log.endCheck(log.upTo(0n), answers[at] ?? [], performance.now())
+    for (const [at, { log }] of undecided.entries()) log.endCheck(log.upTo(0n), answers[at] ?? [], performance.now())
     if (logs.every(({ log }) => log.isReplaced || !log.isDoubted)) break
     await sleep(doubtPollMs, undefined, { signal })
     source.forgetLeaders()

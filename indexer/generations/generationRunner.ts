@@ -80,10 +80,10 @@ export class GenerationRunner {
       ([topic, policy]) => `${topic} has cleanup.policy=${policy}`,
     )
     const partitions = this.current?.pipeline.documentPartitions() ?? []
-    const missed = partitions.filter(({ coverage }) => coverage.mayHaveMissed).map(partitionName)
-    if (missed.length > 0)
+    const suspects = partitions.filter(({ coverage }) => coverage.mayHaveMissed).map(partitionName)
+    if (suspects.length > 0)
       reasons.push(
-        `${missed.join(', ')} may have been read after Kafka had removed deletions, so that a rebuild is needed`,
+        `${suspects.join(', ')} may have been read after Kafka had removed deletions, so that a rebuild is needed`,
       )
     return reasons.length > 0 ? failed(`no watermark is promised: ${reasons.join('; ')}`) : passed
   }
@@ -173,14 +173,14 @@ export class GenerationRunner {
     const { config, accountKeys, clock, log } = this.#deps
     const topic = config.TOPIC_ACCOUNT_KEYS
     while (!endSignal.aborted) {
-      const missed = consumer
+      const suspects = consumer
         .assigned()
         .filter((partition) => partition.topic === topic && partition.coverage.mayHaveMissed)
-      if (missed.length > 0 && !(topic in this.#rules.wrongPolicies))
+      if (suspects.length > 0 && !(topic in this.#rules.wrongPolicies))
         try {
           const beganAtMs = clock()
           const records = await accountKeys.replay()
-          for (const { coverage } of missed) coverage.coveredUntilMs = beganAtMs
+          for (const { coverage } of suspects) coverage.coveredUntilMs = beganAtMs
           log.info({ records }, 'account keys replayed: a deletion may have been missed')
         } catch (error) {
           log.warn(

@@ -60,12 +60,12 @@ export async function rebuild(options: CommandTools): Promise<void> {
   const rules = await readTopicRules(source, config)
   const replaced = await findReplacedTypes(options, serving, rules)
   // 3. Removes left-over generations. Another rebuild may have started and switched meanwhile.
-  const left = await pruneLeftOver(options, serving, rules, replaced)
+  const remaining = await pruneLeftOver(options, serving, rules, replaced)
   if ((await generations.serving())?.tag !== serving.tag)
     throw new Error(`generation ${serving.number} does not serve any more: run the rebuild again`)
   // 4. Creates the new generation, or takes over an unfinished one.
-  const unfinished = left.find((generation) => decideLeftOver(generation, serving) === 'fill')
-  const number = unfinished?.number ?? numberAbove(left, true)
+  const unfinished = remaining.find((generation) => decideLeftOver(generation, serving) === 'fill')
+  const number = unfinished?.number ?? numberAbove(remaining, true)
   const holder = randomUUID()
   const target = await generations.fill(number, holder)
   report.step(`generation ${number} is built beside generation ${serving.number}`)
@@ -111,12 +111,12 @@ export async function pruneLeftOver(
   replaced: ReadonlySet<EntityType>,
 ): Promise<FoundGeneration[]> {
   const generations = generationsOf(options)
-  const left: FoundGeneration[] = []
+  const remaining: FoundGeneration[] = []
   for (const generation of await generations.find()) {
     const { number, complete } = generation
     const decision = decideLeftOver(generation, serving)
     if (decision === 'keep' || decision === 'fill') {
-      left.push(generation)
+      remaining.push(generation)
       continue
     }
     options.report.step(`generation ${number} is left over and is removed`)
@@ -125,10 +125,10 @@ export async function pruneLeftOver(
       const forgotten = new ForgottenEntities(options, complete, rules, replaced)
       await reconcileAll(options, reconciliation, forgotten).catch(unlessRemoved(complete))
     }
-    if (complete?.hasServed && !(await untilUnread(options, complete))) left.push(generation)
+    if (complete?.hasServed && !(await untilUnread(options, complete))) remaining.push(generation)
     else await generations.delete(generation)
   }
-  return left
+  return remaining
 }
 
 /** Copies documents in passes, until a pass is short enough to be repeated under the lock of the switch. */
@@ -159,8 +159,10 @@ async function pruneRetired(options: CommandTools, retired: Generation): Promise
   report.step(`generation ${retired.number} is kept until its readers are done`)
   await sleep(graceMs, undefined, { signal })
   if (!(await untilUnread(options, retired))) return
-  const left = (await generations.find()).find(({ complete }) => complete?.tag === retired.tag && !complete.isServing)
-  if (left !== undefined) await generations.delete(left)
+  const present = (await generations.find()).find(
+    ({ complete }) => complete?.tag === retired.tag && !complete.isServing,
+  )
+  if (present !== undefined) await generations.delete(present)
   await forgetVisiblePositions(options.redis, retired.tag)
   report.step(`generation ${retired.number} is removed`)
 }

@@ -68,13 +68,13 @@ const readAnnounced = (redis: RedisConnection): Promise<AnnouncedRebuild | undef
 
 /** The generation that an announced rebuild fills; undefined if it does not exist, or another rebuild has taken it over. */
 async function generationOf(tools: CommandTools, { tag, holder }: AnnouncedRebuild): Promise<Generation | undefined> {
-  const found = (await generationsOf(tools).find()).find(({ complete }) => complete?.tag === tag)?.complete
-  if (found === undefined || found.hasServed) return undefined
-  if (!found.hasCurrentMappings)
+  const target = (await generationsOf(tools).find()).find(({ complete }) => complete?.tag === tag)?.complete
+  if (target === undefined || target.hasServed) return undefined
+  if (!target.hasCurrentMappings)
     throw new Error(
-      `the rebuild fills generation ${found.number} with mappings of another release, or of another INDEX_ANSWERS`,
+      `the rebuild fills generation ${target.number} with mappings of another release, or of another INDEX_ANSWERS`,
     )
-  return { ...found, writeAliases: writeAliasesOf(found.indices, holder) }
+  return { ...target, writeAliases: writeAliasesOf(target.indices, holder) }
 }
 
 /** Reads as a member of the rebuild's group until the rebuild is not announced any more, or reading fails, as happens once another rebuild has taken over. */

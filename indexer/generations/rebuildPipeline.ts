@@ -99,9 +99,9 @@ export class RebuildPipeline {
       const visible = await readVisible()
       const positions = new Map(visible.map((partition) => [partitionName(partition), partition.to]))
       const unread = [...ends].map(([name, { low, high }]) => Math.max(0, Number(high - (positions.get(name) ?? low))))
-      const left = unread.reduce((sum, records) => sum + records, 0)
-      if (reportsProgress) report.progress('records read', total - left, total)
-      if (left === 0 && [...ends.keys()].every((name) => positions.has(name))) return visible
+      const unreadRecords = unread.reduce((sum, records) => sum + records, 0)
+      if (reportsProgress) report.progress('records read', total - unreadRecords, total)
+      if (unreadRecords === 0 && [...ends.keys()].every((name) => positions.has(name))) return visible
       if (waitedMs > deadlineMs) throw new Error('the new generation does not reach the end of the topics in time')
       const problems = Object.values(this.#pipeline.health()).flatMap((health) => problemIn(health) ?? [])
       const reasons = problems.join('; ')
@@ -119,12 +119,12 @@ export class RebuildPipeline {
    * committed.
    */
   async #visibleOfAllMembers(): Promise<readonly VisiblePartition[]> {
-    const own = this.visible()
+    const ownPartitions = this.visible()
     const owned = new Set(this.#pipeline.documentPartitions().map(partitionName))
     const { source, config, redis } = this.#tools
     const { tag } = this.#generation
     const commits = await fetchCommittedOffsets(source, rebuildGroup(config.CONSUMER_GROUP), documentTopics(config))
-    const others: VisiblePartition[] = []
+    const partitionsOfMembers: VisiblePartition[] = []
     for (const topic of documentTopics(config))
       for (const [partition, published] of await readPublishedPositions(redis, entityTypeIn(topic, config), tag)) {
         const name = partitionName({ topic, partition })
@@ -132,9 +132,9 @@ export class RebuildPipeline {
         if (owned.has(name) || commit?.generation !== tag) continue
         const position = BigInt(published.position)
         const to = position < commit.position ? position : commit.position
-        others.push({ topic, partition, to, timeMs: Math.min(published.timeMs, commit.coveredUntilMs) })
+        partitionsOfMembers.push({ topic, partition, to, timeMs: Math.min(published.timeMs, commit.coveredUntilMs) })
       }
-    return [...own, ...others]
+    return [...ownPartitions, ...partitionsOfMembers]
   }
 
   /**

@@ -98,8 +98,8 @@ export class WrittenGeneration {
 
   /** Whether this generation serves, and Redis has fallen back to an older state, which names a lower one. */
   #isAbove(serving: GenerationTag): boolean {
-    const named = readTag(serving)
-    return named !== undefined && !this.#isBuilding && named.number < this.generation.number
+    const id = readTag(serving)
+    return id !== undefined && !this.#isBuilding && id.number < this.generation.number
   }
 
   async #serve(): Promise<void> {
@@ -130,8 +130,8 @@ async function findOrCreate(
   // `servingTag` in Redis, and does not make the former generation serve again.
   const servingTag = await readServing(redis)
   const present = await finishSwitch(generations, servingTag)
-  const named = [servingTag, ...committed.own].flatMap((tag) => readTag(tag) ?? [])
-  const newest = named.toSorted((a, b) => b.number - a.number)[0]
+  const ids = [servingTag, ...committed.own].flatMap((tag) => readTag(tag) ?? [])
+  const newest = ids.toSorted((a, b) => b.number - a.number)[0]
   const { number, complete } = chooseGeneration(present, newest)
   const generation = complete ?? (await generations.create(number))
   await generations.expectOwnSettings(generation)

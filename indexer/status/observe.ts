@@ -171,8 +171,10 @@ function progressOf(
 ): number {
   const documents = [...ends.values()].filter(({ topic }) => documentTopics(config).includes(topic))
   const total = documents.reduce((sum, { low, high }) => sum + Number(high - low), 0)
-  const read = commits.map(([name, { position }]) => Math.max(0, Number(position - (ends.get(name)?.low ?? position))))
-  return total === 0 ? 1 : Math.min(1, read.reduce((sum, records) => sum + records, 0) / total)
+  const readRecords = commits.map(([name, { position }]) =>
+    Math.max(0, Number(position - (ends.get(name)?.low ?? position))),
+  )
+  return total === 0 ? 1 : Math.min(1, readRecords.reduce((sum, records) => sum + records, 0) / total)
 }
 
 export type PartitionLag = SurveyedPartition & {

@@ -131,7 +131,7 @@ export class CommittedTopics {
     const { config, source, report, pauseAfterWork, signal } = this.#context
     const unread = this.#own().filter((partition) => partition.next < endOf(partition))
     const total = unread.reduce((sum, partition) => sum + Number(endOf(partition) - partition.next), 0)
-    let done = 0
+    let offsetsRead = 0
     for (const topic of documentTopics(config)) {
       const spans = new Map(
         unread
@@ -147,10 +147,10 @@ export class CommittedTopics {
           const partition = this.#partitions.get(partitionName(record))
           if (partition === undefined) return
           // Also counts offsets of records that compaction has removed.
-          done += Number(record.offset + 1n - partition.next)
+          offsetsRead += Number(record.offset + 1n - partition.next)
           const compared = this.#comparedOf(record, partition)
           if (compared !== undefined) comparison.addRecord(compared)
-          report.progress(step, done, total)
+          report.progress(step, offsetsRead, total)
           await pauseAfterWork()
         },
       })

@@ -21,7 +21,7 @@ export async function verifyAccountKeys(context: VerifyContext, differences: Dif
   const runId = await expectComplete(context)
   const first = await compareOnce(context)
   let lasting = first.differences
-  for (let done = 1; lasting.size > 0 && done < comparisons; done++) {
+  for (let count = 1; lasting.size > 0 && count < comparisons; count++) {
     await sleep(pauseMs, undefined, { signal: context.signal })
     const again = await compareOnce(context)
     lasting = new Map([...again.differences].filter(([name]) => lasting.has(name)))
@@ -120,9 +120,9 @@ export class ExpectedAccountKeys {
     for (const [id, newest] of this.states) {
       const live = newest.flatMap(({ key }) => key ?? [])
       for (const [digest, keys] of Map.groupBy(live, (key) => key.digest)) {
-        const found = keys.map((key) => foundKeyOf(teamIdOf(id), entityIdOf(id), key))
-        const own = this.#inTwoPartitions.has(id) ? [found, found] : [found]
-        claims.set(digest, [...(claims.get(digest) ?? []), ...own])
+        const foundKeys = keys.map((key) => foundKeyOf(teamIdOf(id), entityIdOf(id), key))
+        const claimsOfKey = this.#inTwoPartitions.has(id) ? [foundKeys, foundKeys] : [foundKeys]
+        claims.set(digest, [...(claims.get(digest) ?? []), ...claimsOfKey])
       }
     }
     return claims

@@ -112,11 +112,11 @@ async function* readIndex(
 ): AsyncGenerator<StoredDocument[]> {
   const query = { bool: { filter } }
   const { count } = await elasticsearch.count({ index: indices[kind], query }, { signal })
-  let read = 0
+  let documentsRead = 0
   for await (const part of scan(elasticsearch, indices[kind], { query, size: maxPartDocuments }, { signal })) {
     yield part
-    read += part.length
-    report.progress(`${kind} read`, read, count)
+    documentsRead += part.length
+    report.progress(`${kind} read`, documentsRead, count)
   }
 }
 
