@@ -71,6 +71,14 @@ export class RebuildPipeline {
     this.#running = this.#pipeline.run(this.#stopping.signal).catch(fail)
   }
 
+  /**
+   * Whether Kafka may have removed a deletion before it was read here. Example: a rebuild reads `a@1`, and is killed. `a` is deleted, and Kafka removes both
+   * records before another rebuild continues. Then the new generation has `a`, and no comparison finds it if the old generation has `a`, too.
+   */
+  mayLackDeletions(): boolean {
+    return this.#pipeline.documentPartitions().some(({ coverage }) => coverage.mayHaveMissed)
+  }
+
   /** The partitions that this process owns, each with an offset: searches of the new generation find every record below it. */
   visible(): readonly VisiblePartition[] {
     return this.#pipeline.publisher.visible()

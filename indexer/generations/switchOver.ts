@@ -49,6 +49,7 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
   try {
     // 2. Reads to the present ends of the topics. No published position of the serving generation is above them.
     const reached = await pipeline.readToTheEnd(lock.limit())
+    const mayLackDeletions = pipeline.mayLackDeletions()
     await pipeline.untilRejectedAreCommitted(serving, lock.limit())
     const dropped = await forgotten.drop(reconciliation, clock(), lock)
     // 3. Ends the writes of the pipeline: a write after the switch would become visible without a new list version.
@@ -71,6 +72,7 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
       to: target,
       cursorKeys,
       replaced: reconciliation.replaced,
+      mayLackDeletions,
       reached: reached.map(({ topic, ...partition }) => ({ ...partition, type: entityTypeIn(topic, tools.config) })),
     })
     if (formerLetterCount > 0)

@@ -105,6 +105,7 @@ const reached = fc.array(
 const switches = fc.record({
   ...{ holder: rebuilds, from: generations, to: generations, reached },
   replaced: fc.constantFrom<EntityType[]>([], [], ['forms']),
+  mayLackDeletions: fc.nat(9).map((n) => n === 0),
 })
 const visibleRounds = fc.record({
   generation: generations,

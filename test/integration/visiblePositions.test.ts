@@ -100,6 +100,7 @@ const switchAt = (to: bigint, changes: Partial<AskedSwitch> = {}) =>
     cursorKeys: visibleRound({}).cursorKeys,
     reached: (['forms', 'submissions'] as const).map((type) => ({ type, partition: 0, to, timeMs: 3 })),
     replaced: new Set(),
+    mayLackDeletions: false,
     ...changes,
   })
 const lock = () => acquireSwitchLock(redis, 'rebuild', 10_000)
@@ -121,6 +122,14 @@ test('a switch makes requests read the next generation, with its positions and n
   expect(await switchAt(8n)).toEqual({ kind: 'switched' })
   expect(await publish(0, 9)).toBe('incomplete')
   expect(await positions()).toEqual([8])
+})
+
+test('a generation that may lack deletions serves without a watermark and without change feeds', async () => {
+  await publish(0, 7)
+  await lock()
+  expect(await switchAt(8n, { mayLackDeletions: true })).toEqual({ kind: 'switched' })
+  expect(await readServing(redis)).toBe(second)
+  expect(await visible()).toBeUndefined()
 })
 
 test('a rebuild that has lost its lock does not switch', async () => {

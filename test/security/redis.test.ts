@@ -98,7 +98,7 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     const to = { tag: '2-0123456789abcdef' as GenerationTag, indices: round.indices }
     const reached = [{ type: 'forms' as const, partition: 0, to: 9n, timeMs: 9 }]
     const { cursorKeys } = round
-    await switchServing(link, { holder: 'holder', from: generation, to, cursorKeys, reached, replaced: new Set() })
+    await switchServing(link, { holder: 'holder', from: generation, to, cursorKeys, reached, replaced: new Set(), mayLackDeletions: false })
     await serving.setServing(link, generation)
     await knowsDeletions(link, generation)
     await storeLogStates(link, generation, new Map([['forms/0', 'replaced']]))

@@ -26,7 +26,7 @@ if redis.call('GET', KEYS[1]) == ARGV[2] then return {'switched'} end
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then return {'lock lost'} end
 local serving = redis.call('GET', KEYS[1])
 if serving and serving ~= ARGV[3] then return {'another serves', serving} end
-for at = 15, #ARGV, 4 do
+for at = 16, #ARGV, 4 do
   local key, partition = KEYS[2 + tonumber(ARGV[at])], ARGV[at + 1]
   raise(key, partition, ARGV[at + 2])
   raise(key, partition .. '@', ARGV[at + 3])
@@ -45,7 +45,7 @@ for i = 1, 2 do
   local key, at = KEYS[2 + i], 1 + 5 * i
   redis.call('HSET', key, 'cursorKey', ARGV[at], 'index', ARGV[at + 1], 'details', ARGV[at + 2], 'salt', ARGV[4])
   raise(key, 'partitions', ARGV[at + 3])
-  redis.call('HDEL', key, 'withheld')
+  if ARGV[15] == '1' then redis.call('HSET', key, 'withheld', '1') else redis.call('HDEL', key, 'withheld') end
   updateWatermark(key)
   redis.call('PEXPIRE', key, ${publishedLifeMs})
 end
@@ -67,6 +67,8 @@ export type AskedSwitch = {
   readonly reached: readonly ReachedPartition[]
   /** Types whose topics were replaced by other logs after `from` was filled. Offsets of two logs cannot be compared, so positions of `from` are not used. */
   readonly replaced: ReadonlySet<EntityType>
+  /** Kafka may have removed a deletion before the rebuild read it: the next generation has no watermark, and its change feeds are not served. */
+  readonly mayLackDeletions: boolean
 }
 
 /** Unless `switched`, nothing has changed for readers, and the lock stays. `behind`: `to` has not reached the visible position of this partition. */
@@ -78,7 +80,7 @@ export type SwitchResult =
 
 export async function switchServing(
   redis: RedisConnection,
-  { holder, from, to, cursorKeys, reached, replaced }: AskedSwitch,
+  { holder, from, to, cursorKeys, reached, replaced, mayLackDeletions }: AskedSwitch,
   newToken = randomToken,
 ): Promise<SwitchResult> {
   const { keys } = redis
@@ -92,7 +94,8 @@ export async function switchServing(
   const partitions = reached.flatMap(({ type, partition, to: position, timeMs }) => {
     return [entityTypes.indexOf(type) + 1, partition, String(position), Math.floor(timeMs)]
   })
-  const reply = await switchScript(redis, names, [holder, to.tag, from, newToken(), ...perType, ...partitions])
+  const values = [holder, to.tag, from, newToken(), ...perType, mayLackDeletions ? 1 : 0, ...partitions]
+  const reply = await switchScript(redis, names, values)
   return resultIn(reply as SwitchReply)
 }
 
