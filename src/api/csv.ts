@@ -1,14 +1,13 @@
 import { escapeOf } from '../core/json/iJson.ts'
 import { rawMembers, renderObject } from '../core/json/rawJson.ts'
 import { type Served, servedPair } from '../core/json/scanner.ts'
+import { csvLine, formulaStart, quoted, skipped, textCell } from './pages/assets/csvText.js'
 import { fieldsWithCode } from './pages/assets/fieldsWithCode.js'
 
 /*
  * CSV (RFC 4180) made from JSON text. Text is quoted, numbers and booleans are not, and null is an empty cell, so that a reader can distinguish the
  * text "1" from the number 1, and an empty text from null.
  */
-
-const lineEnd = '\r\n'
 
 export interface CsvTable {
   readonly header: string
@@ -24,10 +23,8 @@ type Columns = { readonly names: readonly string[]; cells(raw: string | undefine
  */
 export function csvTable(served: Served, codes?: readonly string[]): CsvTable {
   const { names, cells } = columnsOfMembers('', served, codes)
-  return { header: line(names.map(textCell)), row: (summary: Buffer): string => line(cells(summary.toString())) }
+  return { header: csvLine(names.map(textCell)), row: (summary: Buffer): string => csvLine(cells(summary.toString())) }
 }
-
-const line = (cells: readonly string[]): string => `${cells.join(',')}${lineEnd}`
 
 function columnsOfMembers(prefix: string, served: Served, codes: readonly string[] | undefined): Columns {
   const members = served.map((member): readonly [string, Columns] => {
@@ -81,27 +78,12 @@ export function cellOf(raw: string | undefined): string {
   return first === '{' || first === '[' ? jsonCell(raw) : raw
 }
 
-/** Text as a cell. A single quote is inserted before text that a spreadsheet would run as a formula, as OWASP advises. */
-const textCell = (text: string): string => quoted(text.replace(runnable, "'"))
-
 /** An object or array as a cell: JSON of the same value. The first character of text that a spreadsheet would run becomes a JSON escape. */
 const jsonCell = (raw: string): string =>
   quoted(raw.replace(runnableInJson, (_found, before: string, start: string) => `${before}${escapeOf(start)}`))
 
-const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`
-
-/** The first characters of a formula, also in full width, which spreadsheets in East Asian languages accept. */
-const formulaStart = '[=+\\-@＝＋－＠]'
 /**
- * Characters that a spreadsheet may skip before a formula. The single quote is included: `'=1` gets a second quote, so that a reader can always remove
- * the first.
+ * Where a spreadsheet would run text in JSON as a formula: after a semicolon. JSON has neither tabs nor line breaks, and never begins like a
+ * formula.
  */
-const skipped = "[ '\\0\\v\\f\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]*"
-
-/**
- * Where a spreadsheet would run text as a formula: at its start, and after a semicolon, tab or line break, where a spreadsheet with another
- * separator begins a cell. At the start, tab, line break and NUL count as well: spreadsheets may drop them.
- */
-const runnable = new RegExp(`(?<=^|[;\\t\\r\\n])(?=${skipped}${formulaStart})|^(?=${skipped}[\\t\\r\\n\\0])`, 'g')
-/** The same in JSON text, which has neither tabs nor line breaks and never begins like a formula. */
 const runnableInJson = new RegExp(`(;${skipped})(${formulaStart})`, 'g')
