@@ -2,11 +2,11 @@
 
 const canvas = byId('chart')
 const legend = byId('legend')
-/** What the keyboard says, for a date with its weekday. */
+/** Where the numbers of the day that the keyboard has chosen are said. */
 const point = byId('point')
 const axisDate = new Intl.DateTimeFormat(say.language, { month: 'short', day: 'numeric', timeZone: 'UTC' })
 const longDate = new Intl.DateTimeFormat(say.language, { dateStyle: 'full', timeZone: 'UTC' })
-/** The longest name within the chart; an answer may be a long text. */
+/** The longest name in chart and legend; an answer may be a long text. */
 const mostLetters = 40
 
 export const dayName = (date) => axisDate.format(Date.parse(date))
@@ -64,7 +64,12 @@ const datasetOf = (each) => {
 
 /** A button that hides and shows series number `at`; `changed` is called after each change. */
 const legendButton = (each, at, id, changed) => {
-  const button = element('button', { type: 'button', className: 'small outline' }, swatch(at, each), nameOf(each))
+  const button = element(
+    'button',
+    { type: 'button', className: 'small outline' },
+    swatch(at, each),
+    shortened(nameOf(each)),
+  )
   const show = (isShown) => {
     button.setAttribute('aria-pressed', isShown)
     chart.setDatasetVisibility(at, isShown)
@@ -74,6 +79,7 @@ const legendButton = (each, at, id, changed) => {
     const isShown = hidden.delete(id)
     if (!isShown) hidden.add(id)
     show(isShown)
+    chart.update()
     leave()
     changed()
   })
@@ -91,20 +97,24 @@ export const drawChart = (days, timeZone, by, series, changed) => {
   chart.options.scales.x.title.text = `${say.day} (${timeZone})`
   const idOf = ({ key, others }) => JSON.stringify([by, key, others !== undefined])
   legend.replaceChildren(...series.map((each, at) => legendButton(each, at, idOf(each), changed)))
-  leave()
   recolour()
+  leave()
 }
 
 export const isShown = (at) => chart.isDatasetVisible(at)
 
-/** Marks a day as the pointer does, and says its numbers. */
+/** Marks parts of bars as the pointer does. Not by `update`, which would repeat the last event of the pointer. */
+const mark = (parts) => {
+  chart.setActiveElements(parts)
+  chart.tooltip.setActiveElements(parts, { x: 0, y: 0 })
+  chart.draw()
+}
+
+/** Marks a day, and says its numbers. */
 const choose = (at) => {
   chosen = Math.max(0, Math.min(at, dates.length - 1))
   const shown = [...chart.data.datasets.entries()].filter(([index]) => isShown(index))
-  const active = shown.map(([datasetIndex]) => ({ datasetIndex, index: chosen }))
-  chart.setActiveElements(active)
-  chart.tooltip.setActiveElements(active, { x: 0, y: 0 })
-  chart.update()
+  mark(shown.map(([datasetIndex]) => ({ datasetIndex, index: chosen })))
   const parts = shown.map(([, { label, data }]) => [label, data[chosen]]).filter(([, count]) => count > 0)
   const sum = parts.reduce((total, [, count]) => total + count, 0)
   const day = `${longDate.format(Date.parse(dates[chosen]))}: ${number.format(sum)}`
@@ -113,9 +123,7 @@ const choose = (at) => {
 
 const leave = () => {
   chosen = -1
-  chart.setActiveElements([])
-  chart.tooltip.setActiveElements([], { x: 0, y: 0 })
-  chart.update()
+  mark([])
   point.textContent = ''
 }
 
@@ -138,8 +146,8 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', recolour)
 /** Paper is light, and has a width of its own: without this, the picture would be that of the window. */
 const print = (isPrinting) => {
   document.documentElement.classList.toggle('printing', isPrinting)
-  leave()
   recolour()
+  leave()
   if (isPrinting) chart.resize(640, 280)
   else chart.resize()
 }
