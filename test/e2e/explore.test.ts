@@ -426,7 +426,10 @@ test('the chart follows the colour scheme, and is light on paper, without the co
   await show(page)
   await status(page, 'counts', 'Submissions: 6')
   const colours = (): Promise<string[]> =>
-    ofChart(page, '[Chart.defaults.color, ...chart.data.datasets.map(({ backgroundColor }) => backgroundColor)]')
+    ofChart(
+      page,
+      '[chart.scales.x.options.ticks.color, ...chart.data.datasets.map(({ backgroundColor }) => backgroundColor)]',
+    )
   const light = await colours()
   expect(new Set(light).size).toBe(5)
   await page.emulateMedia({ colorScheme: 'dark' })

@@ -45,7 +45,7 @@ const texts = {
     '将指针移到某一天可查看其数字；也可聚焦图表后按方向键。',
   ],
   valuesShown: ['Values on show', '显示的值'],
-  others: ['Others: %', '其他：%'],
+  others: ['Others (%)', '其他（%）'],
   download: ['Download CSV', '下载 CSV'],
   numbers: ['Numbers of the chart', '图表中的数字'],
   value: ['Value', '值'],

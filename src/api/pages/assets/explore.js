@@ -75,7 +75,7 @@ const showCounts = latest(byId('counts'), async (signal) => {
   const series = seriesOf(dates, totals.items, byDay.items)
   const drawn = withOthers(series, mostDrawn)
   drawChart(dates, zone, JSON.stringify([counted, code]), drawn, hideRows)
-  fillTable(dates, withOthers(series, mostListed), (at) => Math.min(at, drawn.length - 1))
+  fillTable(dates, withOthers(series, mostListed), drawn)
   const title = choices.querySelector('[name=form]:checked ~ * .title')?.textContent ?? say.allForms
   const what = counted === 'answer' ? byId('code').selectedOptions[0].textContent : say[counted]
   const ends = [dates[0], dates.at(-1)]

@@ -13,6 +13,7 @@ export const dayName = (date) => axisDate.format(Date.parse(date))
 
 const shortened = (name) => (name.length > mostLetters ? `${name.slice(0, mostLetters)}…` : name)
 
+Chart.defaults.font.family = getComputedStyle(canvas).fontFamily
 const chart = new Chart(canvas, {
   type: 'bar',
   data: { labels: [], datasets: [] },
@@ -42,9 +43,13 @@ const hidden = new Set()
 
 /** Takes the colours of the page, which depend on the preferred colour scheme and on the medium. */
 const recolour = () => {
-  const { color, borderTopColor, backgroundColor, fontFamily } = getComputedStyle(canvas)
-  Object.assign(Chart.defaults, { color, borderColor: borderTopColor })
-  Chart.defaults.font.family = fontFamily
+  const { color, borderTopColor, backgroundColor } = getComputedStyle(canvas)
+  for (const { ticks, title, grid, border } of Object.values(chart.options.scales)) {
+    ticks.color = color
+    title.color = color
+    grid.color = borderTopColor
+    border.color = borderTopColor
+  }
   const page = getComputedStyle(document.body)
   const text = { titleColor: page.backgroundColor, bodyColor: page.backgroundColor }
   Object.assign(chart.options.plugins.tooltip, { ...text, backgroundColor: page.color, borderColor: borderTopColor })

@@ -2,12 +2,13 @@ const table = byId('numbers')
 /** Dates and series of the table; `placeOf`: from the place of a series here to its place in the chart. */
 let listed = { dates: [], series: [], placeOf: (at) => at }
 
-/** Shows a row for each series and a column for each date. */
-export const fillTable = (dates, series, placeOf) => {
+/** Shows a row for each series and a column for each date. The last series of the chart, `drawn`, stands for all further ones. */
+export const fillTable = (dates, series, drawn) => {
+  const placeOf = (at) => Math.min(at, drawn.length - 1)
   listed = { dates, series, placeOf }
   const cell = (value) => element('td', {}, value === null ? '–' : number.format(value))
   const rows = series.map((each, at) => {
-    const name = element('th', { scope: 'row' }, swatch(placeOf(at), each), nameOf(each))
+    const name = element('th', { scope: 'row' }, swatch(placeOf(at), drawn[placeOf(at)]), nameOf(each))
     return element('tr', {}, name, ...[each.count, each.mean, ...each.counts].map(cell))
   })
   const head = [...columns, ...dates.map(dayName)].map((text) => element('th', { scope: 'col' }, text))
