@@ -1,32 +1,30 @@
 import { escapeOf } from '../core/json/iJson.ts'
 import { rawMembers, renderObject } from '../core/json/rawJson.ts'
 import { type Served, servedPair } from '../core/json/scanner.ts'
+import { csvLine, formulaStart, quoted, skipped, textCell } from './pages/assets/csvText.js'
 import { fieldsWithCode } from './pages/assets/fieldsWithCode.js'
 
 /*
- * CSV (RFC 4180) made from JSON text. Text is quoted, numbers and booleans are not, and null is an empty cell. So a reader can distinguish "1" from
- * the number 1, and an empty text from null.
+ * CSV (RFC 4180) made from JSON text. Text is quoted, numbers and booleans are not, and null is an empty cell, so that a reader can distinguish the
+ * text "1" from the number 1, and an empty text from null.
  */
-
-const lineEnd = '\r\n'
 
 export interface CsvTable {
   readonly header: string
   row(summary: Buffer): string
 }
 
+/** The columns of one member of a summary. */
 type Columns = { readonly names: readonly string[]; cells(raw: string | undefined): readonly string[] }
 
 /**
- * A column for each served member, named by its dotted path. With `codes`, the answers in `data` have a column for each code, and one for all other
- * answers, as JSON.
+ * A table with a column for each served member, named by its dotted path. With `codes`, the answers in `data` have a column for each of these codes,
+ * and one more column for all other answers, as JSON.
  */
 export function csvTable(served: Served, codes?: readonly string[]): CsvTable {
   const { names, cells } = columnsOfMembers('', served, codes)
-  return { header: line(names.map(textCell)), row: (summary: Buffer): string => line(cells(summary.toString())) }
+  return { header: csvLine(names.map(textCell)), row: (summary: Buffer): string => csvLine(cells(summary.toString())) }
 }
-
-const line = (cells: readonly string[]): string => `${cells.join(',')}${lineEnd}`
 
 function columnsOfMembers(prefix: string, served: Served, codes: readonly string[] | undefined): Columns {
   const members = served.map((member): readonly [string, Columns] => {
@@ -47,22 +45,22 @@ function columnsOfMembers(prefix: string, served: Served, codes: readonly string
 const oneColumn = (name: string): Columns => ({ names: [name], cells: (raw) => [cellOf(raw)] })
 
 function answerColumns(codes: readonly string[]): Columns {
-  const codesWithColumn = new Set(codes)
+  const known = new Set(codes)
   return {
     names: [...codes, otherAnswers].map((code) => `data.${code}`),
     cells: (raw) => {
       const answers = rawMembers(raw ?? 'null')
-      const otherMembers = [...answers].filter(([code]) => !codesWithColumn.has(code))
-      const others = otherMembers.length === 0 ? '' : jsonCell(renderObject(otherMembers))
+      const unknown = [...answers].filter(([code]) => !known.has(code))
+      const others = unknown.length === 0 ? '' : jsonCell(renderObject(unknown))
       return [...codes.map((code) => cellOf(answers.get(code))), others]
     },
   }
 }
 
-/** The column of answers without a column of their own. A form field with this code has no column, either. */
+/** The column of all answers without a column of their own. A form field with this code has no column of its own. */
 export const otherAnswers = 'other'
 
-/** Bounds the cost of a row. */
+/** The most columns of answers, which bounds the cost of a row. */
 const maxCodes = 1_000
 
 export function answerCodes(form: Buffer): string[] {
@@ -72,7 +70,7 @@ export function answerCodes(form: Buffer): string[] {
   return [...codes].slice(0, maxCodes)
 }
 
-/** A JSON value as a cell: text without its escapes, objects and arrays as JSON, numbers as written. */
+/** A JSON value as a cell: text without its escapes, objects and arrays as JSON, digits as they are written. */
 export function cellOf(raw: string | undefined): string {
   if (raw === undefined || raw === 'null') return ''
   const first = raw[0]
@@ -80,27 +78,12 @@ export function cellOf(raw: string | undefined): string {
   return first === '{' || first === '[' ? jsonCell(raw) : raw
 }
 
-/** As OWASP advises, a single quote precedes text that a spreadsheet would run as a formula. */
-const textCell = (text: string): string => quote(text.replace(runnable, "'"))
-
-/** JSON of the same value: the first character of a text that a spreadsheet would run becomes a JSON escape. */
+/** An object or array as a cell: JSON of the same value. The first character of text that a spreadsheet would run becomes a JSON escape. */
 const jsonCell = (raw: string): string =>
-  quote(raw.replace(runnableInJson, (_found, before: string, start: string) => `${before}${escapeOf(start)}`))
-
-const quote = (text: string): string => `"${text.replaceAll('"', '""')}"`
-
-/** Begins a formula. Spreadsheets in East Asian languages accept full width. */
-const formulaStart = '[=+\\-@＝＋－＠]'
-/**
- * What spreadsheets may skip before a formula. The single quote is included: `'=1` gets a second quote, so that a reader can always remove the
- * first quote.
- */
-const skippable = "[ '\\0\\v\\f\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]*"
+  quoted(raw.replace(runnableInJson, (_found, before: string, start: string) => `${before}${escapeOf(start)}`))
 
 /**
- * Where a spreadsheet would run text: at its start, and after a semicolon, tab or line break, where a spreadsheet with another separator begins a
- * cell. At its start also before tab, line break and NUL, which spreadsheets may drop.
+ * Where a spreadsheet would run text in JSON as a formula: after a semicolon. JSON has neither tabs nor line breaks, and never begins like a
+ * formula.
  */
-const runnable = new RegExp(`(?<=^|[;\\t\\r\\n])(?=${skippable}${formulaStart})|^(?=${skippable}[\\t\\r\\n\\0])`, 'g')
-/** JSON text has neither tabs nor line breaks, and never begins like a formula. */
-const runnableInJson = new RegExp(`(;${skippable})(${formulaStart})`, 'g')
+const runnableInJson = new RegExp(`(;${skipped})(${formulaStart})`, 'g')

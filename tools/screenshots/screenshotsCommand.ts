@@ -33,7 +33,7 @@ export const command = new Command()
         await page.getByLabel('30 days').check()
         await page.locator('#key').press('Enter')
         await page.locator('#numbers td').first().waitFor()
-        await page.evaluate('document.querySelector(".row").scrollIntoView()')
+        await page.evaluate('document.querySelector("#chart").scrollIntoView({ block: "center" })')
       })
       await take('status', `${status}?refresh=off`)
       const [team] = teams

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import { Router } from '@koa/router'
 import { queryOf } from '../../core/http/query.ts'
 import { type AssetPaths, contentSecurityPolicy, type Html, html, htmlDocument } from '../../core/pages/html.ts'
@@ -21,12 +22,17 @@ const callsApi = { 'img-src': "'self' data:", 'connect-src': "'self'" }
 
 const assetUrl = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
 const front = pageAssets('/docs', readStyle(), frontScript)
+const { resolve } = createRequire(import.meta.url)
+/** Chart.js, then files in one module, each of which uses the ones before it. */
+const exploreScripts = [
+  ...['csvText', 'fieldsWithCode', 'days', 'series', 'exploreParts', 'exploreRequests', 'exploreChart', 'exploreTable'],
+  'explore',
+].map((name) => assetUrl(`${name}.js`))
 const explore = pageAssets(
   '/explore',
   readStyle(assetUrl('explore.css')),
-  readText(assetUrl('fieldsWithCode.js'), assetUrl('explore.js')),
+  readText(join(dirname(resolve('chart.js')), 'chart.umd.min.js'), ...exploreScripts),
 )
-const { resolve } = createRequire(import.meta.url)
 const docs = pageAssets(
   '/docs',
   readText(resolve('swagger-ui-dist/swagger-ui.css')),
@@ -139,12 +145,21 @@ const frontContent = (say: Texts, request: string): Html => html`<h1>Tidemark</h
 
 const countedNames = ['level', 'outcome', 'utmCampaign', 'answer'] as const
 
+/** What each request on show is for. */
+const requestLabels = (say: Texts): Readonly<Record<string, string>> => ({
+  forms: say.form,
+  'form-counts': say.perForm,
+  form: say.question,
+  days: say.chart,
+  totals: say.mean,
+})
+
 /** The input of the account key has no `name`, so that the form never sends the key. */
 const exploreContent = (say: Texts): Html => html`<h1>${say.title}</h1>
-<p class="text-light">${say.about}</p>
+<p class="text-light about">${say.about}</p>
 <noscript><p role="alert" data-variant="warning">${say.noScript}</p></noscript>
 <form id="choices" data-texts="${JSON.stringify(say)}">
-<div class="card"><label for="key">${say.key}</label>
+<div class="card controls"><label for="key">${say.key}</label>
 <div class="hstack"><input id="key" type="password" required autocomplete="off"><button>${say.show}</button></div></div>
 <div class="row">
 <section class="col-4 card" id="forms" aria-labelledby="forms-title">
@@ -155,20 +170,26 @@ ${outcome}
 </section>
 <section class="col-8 card" id="counts" aria-labelledby="counts-title">
 <h2 id="counts-title">${say.submissions}</h2>
+<div class="controls">
 ${choice('counted', say.counted, countedNames, (name) => say[name as keyof Texts])}
 <div class="mb-4" id="question" hidden><label for="code">${say.question}</label><select id="code" name="code"></select></div>
 ${choice('span', say.span, ['7', '30', '90'], (days) => say.days.replace('%', days))}
+<label for="zone">${say.timeZone}</label><select class="mb-4" id="zone" name="zone"></select>
+</div>
 ${outcome}
 <div class="result" hidden>
-<p class="text-light" id="highest" aria-hidden="true"></p>
-<div id="bars" role="img" aria-label="${say.chart}"></div>
-<p class="text-light hstack justify-between" aria-hidden="true"><span id="first"></span><span id="last"></span></p>
+<figure><figcaption id="shown"></figcaption>
+<div class="chart"><canvas id="chart" tabindex="0" role="application" aria-label="${say.chart}" aria-describedby="chart-help"></canvas></div></figure>
+<div class="hstack gap-1" id="legend" role="group" aria-label="${say.valuesShown}"></div>
+<p class="text-light" id="chart-help">${say.chartHelp}</p>
+<p id="point" aria-live="polite"></p>
 <div class="table" tabindex="0" role="region" aria-label="${say.numbers}"><table id="numbers"></table></div>
+<button class="outline mt-4" id="csv" type="button">${say.download}</button>
 </div>
 </section>
 </div>
 <details class="mt-6"><summary>${say.requests}</summary>
-${Object.entries({ forms: say.form, form: say.question, days: say.chart, totals: say.mean }).map(
+${Object.entries(requestLabels(say)).map(
   ([name, label]) => html`<label>${label}<textarea id="${name}-request" readonly rows="3"></textarea></label>`,
 )}
 </details>

@@ -1,3 +1,5 @@
+import type { Scene } from '../../core/model/form.ts'
+
 /** In English and simplified Chinese. `%` is replaced by a number. */
 const texts = {
   language: ['en', 'zh-Hans'],
@@ -33,17 +35,31 @@ const texts = {
   question: ['Question', '题目'],
   span: ['Time', '时间'],
   days: ['% days', '% 天'],
+  timeZone: ['Time zone', '时区'],
+  day: ['Day', '日期'],
   submissions: ['Submissions', '提交记录'],
   found: ['Submissions: %', '提交数：%'],
   chart: ['Chart of the submissions of each day', '每日提交记录图表'],
+  chartHelp: [
+    'Point at a day to see its numbers, or focus the chart and press the arrow keys.',
+    '将指针移到某一天可查看其数字；也可聚焦图表后按方向键。',
+  ],
+  valuesShown: ['Values on show', '显示的值'],
+  others: ['Others (%)', '其他（%）'],
+  download: ['Download CSV', '下载 CSV'],
   numbers: ['Numbers of the chart', '图表中的数字'],
   value: ['Value', '值'],
   mean: ['Mean score', '平均分'],
   none: ['(none)', '（无）'],
+  knowledge_quiz: ['Knowledge quiz', '知识测验'],
+  random_knowledge_quiz: ['Random knowledge quiz', '随机知识测验'],
+  scored_quiz: ['Scored quiz', '计分测验'],
+  outcome_quiz: ['Outcome quiz', '结果测验'],
+  perForm: ['Submissions of each form', '各表单的提交数'],
   requests: ['As requests', '对应的请求'],
   unreachable: ['The API cannot be reached.', '无法连接 API。'],
   again: ['Try again in % s.', '请在 % 秒后重试。'],
-} as const
+} as const satisfies Readonly<Record<Scene, unknown> & Record<string, readonly [english: string, chinese: string]>>
 
 export type Texts = Readonly<Record<keyof typeof texts, string>>
 

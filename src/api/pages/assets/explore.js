@@ -1,77 +1,52 @@
-// The key stays in its input. It is sent only in the `Authorization` header, to the API of the same origin.
-
-const byId = (id) => document.getElementById(id)
-const choices = byId('choices')
-const say = JSON.parse(choices.dataset.texts)
-const number = new Intl.NumberFormat(say.language, { maximumFractionDigits: 1 })
-const date = new Intl.DateTimeFormat(say.language, { month: 'short', day: 'numeric' })
+/** The longest pause between two typed letters. */
 const typingMs = 250
+/** The most values with a colour of their own, and with a row of their own. */
+const mostDrawn = 10
+const mostListed = 200
+const badRequest = 400
+const created = new Intl.DateTimeFormat(say.language, { dateStyle: 'medium', timeStyle: 'short' })
+const period = new Intl.DateTimeFormat(say.language, { dateStyle: 'medium', timeZone: 'UTC' })
 
-/** Text is never parsed as markup. */
-const element = (name, properties, ...content) => {
-  const made = Object.assign(document.createElement(name), properties)
-  made.append(...content)
-  return made
+/** How many submissions each form of the team has, by id; undefined until the key is shown, null if the team has too many forms for one answer. */
+let formCounts
+const countForms = async (signal) => {
+  if (formCounts === undefined)
+    formCounts = await ask('form-counts', 'record-counts', { by: 'form' }, signal).then(
+      ({ items }) => new Map(items.map(({ key, count }) => [key, count])),
+      (error) => (error.status === badRequest ? null : Promise.reject(error)),
+    )
+  return formCounts
 }
 
-/** Shows the request as `<name>-request`; resolves with the answer of the API, or rejects with its message. */
-const ask = async (name, path, query, signal) => {
-  const parameters = String(new URLSearchParams(query)).replace(/%(2C|2F|3A)/g, decodeURIComponent)
-  const url = new URL(`api/v1/${path}?${parameters}`, location.href)
-  // In a shell, a quote in the URL would end the quoted text.
-  const quoted = url.href.replaceAll("'", '%27')
-  byId(`${name}-request`).value = `curl -H "Authorization: Bearer $TIDEMARK_KEY" '${quoted}'`
-  const key = byId('key').value.trim()
-  if (!key) throw new Error(say.noKey)
-  // Leaves a valid key unchanged. Headers may not allow other characters; encoded, they reach the API, which refuses them.
-  const headers = { Authorization: `Bearer ${encodeURIComponent(key)}` }
-  const [answer, body] = await fetch(url, { headers, signal, cache: 'no-store', credentials: 'omit' })
-    .then(async (response) => [response, await response.json()])
-    .catch(() => Promise.reject(new Error(say.unreachable)))
-  signal.throwIfAborted()
-  if (answer.ok) return body
-  throw Object.assign(new Error(body.error.message), { lang: 'en', seconds: answer.headers.get('Retry-After') })
+/** The title of a form, and what tells it from others of this title. */
+const formLabel = ({ id, title, scene, createdAt }, counts) => {
+  const count = counts && say.found.replace('%', number.format(counts.get(id) ?? 0))
+  const details = [say[scene] ?? scene, created.format(Date.parse(createdAt)), ...(count ? [count] : [])].join(' · ')
+  return formChoice(id, title, element('small', { className: 'text-light' }, details))
 }
-
-/** Returns a function that starts the work of a section after a pause, aborts its former work, and shows the result or the error. */
-const latest = (section, work) => {
-  const status = section.querySelector('[role=status]')
-  const alert = section.querySelector('[role=alert]')
-  const result = section.querySelector('.result')
-  let running = new AbortController()
-  return (restMs = 0) => {
-    running.abort()
-    running = new AbortController()
-    const { signal } = running
-    const show = (text, ...failure) => {
-      if (signal.aborted) return
-      status.textContent = text
-      alert.replaceChildren(...failure)
-      result.hidden = failure.length > 0
-    }
-    const start = () => (signal.aborted ? '' : work(signal))
-    new Promise((resolve) => setTimeout(resolve, restMs))
-      .then(start)
-      .then(show, ({ message, lang = say.language, seconds }) =>
-        show('', element('span', { lang }, message), seconds ? say.again.replace('%', seconds) : ''),
-      )
-  }
-}
+const formChoice = (value, title, ...details) =>
+  element(
+    'label',
+    {},
+    element('input', { type: 'radio', name: 'form', value }),
+    element('span', {}, element('span', { className: 'title' }, title), ...details),
+  )
 
 const findForms = latest(byId('forms'), async (signal) => {
   const titleContains = byId('title').value.trim()
-  const query = { ...(titleContains && { titleContains }), fields: 'id,title', limit: 8 }
-  const { totalDocs, items } = await ask('forms', 'forms', query, signal)
+  const query = { ...(titleContains && { titleContains }), fields: 'id,title,scene,createdAt', limit: 8 }
+  const [{ totalDocs, items }, counts] = await Promise.all([ask('forms', 'forms', query, signal), countForms(signal)])
   const list = byId('form-list')
   const chosen = list.querySelector(':checked')
-  const kept = { id: chosen?.value ?? '', title: chosen?.parentElement.textContent ?? say.allForms }
-  const titles = new Map([{ id: '', title: say.allForms }, kept, ...items].map(({ id, title }) => [id, title]))
-  const radio = (value) => element('input', { type: 'radio', name: 'form', value, checked: value === kept.id })
-  list.replaceChildren(...[...titles].map(([id, title]) => element('label', {}, radio(id), title)))
+  const labels = new Map([['', formChoice('', say.allForms)]])
+  if (chosen?.value) labels.set(chosen.value, chosen.closest('label'))
+  for (const form of items) labels.set(form.id, formLabel(form, counts))
+  for (const [id, label] of labels) label.firstChild.checked = id === (chosen?.value ?? '')
+  list.replaceChildren(...labels.values())
   return say.formsFound.replace('%', number.format(totalDocs))
 })
 
-/** Fills the choice of questions, unless it is filled already; resolves with the chosen code. (`fieldsWithCode` is loaded before this file.) */
+/** Fills the choice of questions with those of the form, unless it has them already; resolves with the chosen code. */
 const chosenQuestion = async (form, signal) => {
   if (!form) throw new Error(say.noForm)
   const select = byId('code')
@@ -86,58 +61,40 @@ const chosenQuestion = async (form, signal) => {
 }
 
 const showCounts = latest(byId('counts'), async (signal) => {
-  const { form, counted, span } = Object.fromEntries(new FormData(choices))
+  const { form, counted, span, zone } = Object.fromEntries(new FormData(choices))
   byId('question').hidden = counted !== 'answer'
   const code = counted === 'answer' ? { code: await chosenQuestion(form, signal) } : {}
-  const now = new Date()
-  const dayAt = (offset) => new Date(now.getFullYear(), now.getMonth(), now.getDate() + offset)
-  const days = Array.from({ length: Number(span) }, (_, at) => dayAt(at + 1 - span))
-  const time = { since: days[0].toISOString(), until: new Date(dayAt(1) - 1).toISOString() }
-  const filters = { ...code, ...(form && { formId: form }), ...time }
-  const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
+  const dates = lastDates(Date.now(), Number(span), zone)
+  const since = new Date(startOfDate(dates[0], zone)).toISOString()
+  const until = new Date(startOfNextDate(dates.at(-1), zone) - 1).toISOString()
+  const filters = { ...code, ...(form && { formId: form }), since, until }
   const [byDay, totals] = await Promise.all([
-    ask('days', 'record-counts', { by: `day,${counted}`, timeZone, ...filters }, signal),
+    ask('days', 'record-counts', { by: `day,${counted}`, timeZone: zone, ...filters }, signal),
     ask('totals', 'record-counts', { by: counted, scores: true, ...filters }, signal),
   ])
-  draw(days, totals.items, byDay.items)
+  const series = seriesOf(dates, totals.items, byDay.items)
+  const drawn = withOthers(series, mostDrawn)
+  drawChart(dates, zone, JSON.stringify([counted, code]), drawn, hideRows)
+  fillTable(dates, withOthers(series, mostListed), drawn)
+  const title = choices.querySelector('[name=form]:checked ~ * .title')?.textContent ?? say.allForms
+  const what = counted === 'answer' ? byId('code').selectedOptions[0].textContent : say[counted]
+  const ends = [dates[0], dates.at(-1)]
+  byId('shown').textContent = [title, what, period.formatRange(...ends.map(Date.parse))].join(' · ')
+  byId('csv').dataset.name = ['submissions', form || 'all', ...Object.values(code), counted, ...ends].join('-')
   return say.found.replace('%', number.format(totals.totalDocs))
 })
 
-/** A piece of a bar. Styles are set by script, because the page's policy forbids them in markup. */
-const piece = (at, size) => element('i', { style: `--at: ${at}; flex-grow: ${size}` })
-
-/** Shows the counts as stacked bars, and as a table. */
-const draw = (days, totals, items) => {
-  const nameOf = (day, value) => JSON.stringify([day, value])
-  const counts = new Map(items.map(({ key: [time, value], count }) => [nameOf(time.slice(0, 10), value), count]))
-  // Swedish dates have the format of ISO 8601.
-  const countOf = (day, value) => counts.get(nameOf(day.toLocaleDateString('sv'), value)) ?? 0
-  const bars = days.map((day) => totals.map(({ key }) => countOf(day, key)))
-  const sums = bars.map((parts) => parts.reduce((sum, part) => sum + part, 0))
-  const highest = Math.max(1, ...sums)
-  const labels = days.map((day) => date.format(day))
-  const drawn = bars.map((parts, at) => {
-    const title = `${labels[at]}: ${number.format(sums[at])}`
-    const style = `height: ${(100 * sums[at]) / highest}%`
-    return element('div', { title, style }, ...parts.map((part, value) => piece(value, part)))
-  })
-  byId('bars').replaceChildren(...drawn)
-  const scale = { highest: number.format(highest), first: labels[0], last: labels.at(-1) }
-  for (const [id, text] of Object.entries(scale)) byId(id).textContent = text
-
-  const rows = totals.map(({ key, count, scores: { mean } }, at) => {
-    const texts = [count, mean, ...bars.map((parts) => parts[at])].map((value) =>
-      value === null ? '–' : number.format(value),
-    )
-    const name = element('th', { scope: 'row' }, piece(at), key ?? say.none)
-    return element('tr', {}, name, ...texts.map((text) => element('td', {}, text)))
-  })
-  const head = [say.value, say.submissions, say.mean, ...labels].map((text) => element('th', { scope: 'col' }, text))
-  byId('numbers').replaceChildren(element('thead', {}, element('tr', {}, ...head)), element('tbody', {}, ...rows))
+/** Offers the time zone of the browser first. */
+const fillZones = () => {
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone
+  const zones = new Set([own, 'UTC', ...Intl.supportedValuesOf('timeZone')])
+  byId('zone').replaceChildren(...[...zones].map((value) => element('option', { value }, value)))
 }
 
+fillZones()
 choices.addEventListener('submit', (event) => {
   event.preventDefault()
+  formCounts = undefined
   findForms()
   showCounts()
 })
@@ -146,8 +103,10 @@ choices.addEventListener('change', ({ target }) => {
   if (target.id === 'key') {
     byId('form-list').replaceChildren()
     delete byId('code').dataset.form
+    formCounts = undefined
   }
   if (target.name) showCounts()
 })
 byId('title').addEventListener('input', () => findForms(typingMs))
+byId('csv').addEventListener('click', ({ target }) => saveCsv(`${target.dataset.name}.csv`))
 for (const request of document.querySelectorAll('textarea')) request.addEventListener('focus', () => request.select())

@@ -1,0 +1,24 @@
+/** The first characters of a formula, also in full width, which spreadsheets in East Asian languages accept. */
+export const formulaStart = '[=+\\-@＝＋－＠]'
+/**
+ * Characters that a spreadsheet may skip before a formula. The single quote is included: `'=1` gets a second quote, so that a reader can always remove
+ * the first.
+ */
+export const skipped = "[ '\\0\\v\\f\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]*"
+
+/**
+ * Where a spreadsheet would run text as a formula: at its start, and after a semicolon, tab or line break, where a spreadsheet with another
+ * separator begins a cell. At the start, tab, line break and NUL count as well: spreadsheets may drop them.
+ */
+const runnable = new RegExp(`(?<=^|[;\\t\\r\\n])(?=${skipped}${formulaStart})|^(?=${skipped}[\\t\\r\\n\\0])`, 'g')
+
+export const quoted = (text) => `"${text.replaceAll('"', '""')}"`
+
+/** Text as a cell. A single quote is inserted before text that a spreadsheet would run as a formula, as OWASP advises. */
+export const textCell = (text) => quoted(text.replace(runnable, "'"))
+
+export const csvLine = (cells) => `${cells.join(',')}\r\n`
+
+/** Rows of texts, numbers and nulls as CSV (RFC 4180): text is quoted, numbers are not, null is an empty cell. */
+export const csvOf = (rows) =>
+  rows.map((row) => csvLine(row.map((cell) => (typeof cell === 'string' ? textCell(cell) : (cell ?? ''))))).join('')
