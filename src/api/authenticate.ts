@@ -1,8 +1,10 @@
+import { HttpError } from '../core/http/httpError.ts'
 import { accountKeyPrefix, digestOf } from '../core/model/accountKey.ts'
 import type { Digest } from '../core/model/ids.ts'
 import { AccountKeysIncomplete } from '../core/redis/accountKeyStore.ts'
 import { windowSeconds } from '../core/redis/countRequests.ts'
 import { isValid, type KeyHolder, type LookUp, type RequestWindow } from '../core/redis/keyLookups.ts'
+import type { KeyUse } from '../core/redis/keyUse.ts'
 import { fromRedis } from '../core/redis/redis.ts'
 import type { ApiContext, ApiMiddleware, RouteContext, WatchKey } from './context.ts'
 import { type ApiError, apiError } from './errors.ts'
@@ -30,6 +32,22 @@ export function authenticate(lookUp: LookUp, requestsPerMinute: number, nowMs: (
     return next()
   }
 }
+
+/** Counts the requests of accepted keys by their answers, once they are answered. Comes before `authenticate`, whose refusals it counts, too. */
+export const countUse =
+  (use: Pick<KeyUse, 'count'>): ApiMiddleware =>
+  async (ctx, next) => {
+    let status = 200
+    try {
+      await next()
+    } catch (error) {
+      status = error instanceof HttpError ? error.status : 500
+      throw error
+    } finally {
+      const { holder } = ctx.state
+      if (holder !== undefined) use.count(holder, status)
+    }
+  }
 
 /** Sets the rate limit headers, and throws `rate_limited` if the request exceeds the limit. */
 function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: RequestWindow): void {

@@ -67,8 +67,16 @@ type ChangesRequest = {
   readonly pick: PickRow
 }
 
-/** One answer. `cursor`: where the next answer begins. `hasMore`: the walk has more pages. */
-type Page = { readonly items: readonly Buffer[]; readonly cursor: string; readonly hasMore: boolean }
+/**
+ * One answer. `cursor`: where the next answer begins. `hasMore`: the walk has more pages. `isCurrent`: with this answer, the client has every change
+ * below the watermark of the answer.
+ */
+type Page = {
+  readonly items: readonly Buffer[]
+  readonly cursor: string
+  readonly hasMore: boolean
+  readonly isCurrent: boolean
+}
 
 /** The route of a list's change feed. */
 export function changesRoute(type: EntityType) {
@@ -80,7 +88,10 @@ export function changesRoute(type: EntityType) {
     const picked = selected?.some((member) => member === 'id') ? selected : selected && ['id', ...selected]
     const scope = { type, teamId: ctx.state.holder.teamId, view, fields: selected }
     const request = { ctx, deps, scope, limit, pick: pickFields(picked) }
-    await send(ctx, await pageOf(request, cursor))
+    const page = await pageOf(request, cursor)
+    const { holder, freshness } = ctx.state
+    deps.keyUse.noteFeed(holder, type, page.isCurrent ? (freshness.watermark ?? undefined) : undefined)
+    await send(ctx, page)
   }
   return { parameters: schema, respond: respondWithChanges }
 }
@@ -137,7 +148,7 @@ async function beginFirstWalk(request: ChangesRequest): Promise<Page> {
 
 async function beginNow(request: ChangesRequest): Promise<Page> {
   const visible = await readVisible(request)
-  return { items: [], cursor: cursorNow(visible, request.scope), hasMore: false }
+  return { items: [], cursor: cursorNow(visible, request.scope), hasMore: false, isCurrent: true }
 }
 
 const start = 0 as LogPosition
@@ -153,7 +164,7 @@ async function continueFrom(request: ChangesRequest, sent: string): Promise<Page
   const known = key && openedWith(sealed, key, scope)
   const current = ctx.state.freshness.versions[scope.type]
   if (known?.walk === undefined && current !== null && known?.version === hashVersion(current))
-    return { items: [], cursor: sent, hasMore: false }
+    return { items: [], cursor: sent, hasMore: false, isCurrent: true }
   const visible = await readVisible(request)
   if (keyIdOf(visible.cursorKey) !== sealed.keyId) throw apiError('cursor_expired')
   const cursor = known ?? openedWith(sealed, visible.cursorKey, scope)
@@ -226,7 +237,10 @@ async function walk(
     place === undefined
       ? { version: begun.version, since: target, walk: undefined }
       : { ...begun, walk: { target, next: place.at, after: place.after, isFirst } }
-  return { items, cursor: sealCursor(cursor, cursorKey, scope), hasMore: place !== undefined }
+  const hasMore = place !== undefined
+  // Since a walk of several pages began, the list may have got changes above its target.
+  const isCurrent = !hasMore && begun.version === hashVersion(version)
+  return { items, cursor: sealCursor(cursor, cursorKey, scope), hasMore, isCurrent }
 }
 
 /** The log positions that a walk from a cursor reads. */

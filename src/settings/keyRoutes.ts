@@ -3,9 +3,10 @@ import { Router } from '@koa/router'
 import type { Logger } from 'pino'
 import { parameterOf } from '../core/http/query.ts'
 import { maxKeysPerTeam } from '../core/model/accountKey.ts'
-import { randomToken } from '../core/model/ids.ts'
+import { type EntityId, randomToken, type TeamId } from '../core/model/ids.ts'
 import { toInstant } from '../core/model/instant.ts'
 import { AccountKeysIncomplete } from '../core/redis/accountKeyStore.ts'
+import type { ReadKeyUse } from '../core/redis/readKeyUse.ts'
 import { fromRedis } from '../core/redis/redis.ts'
 import { type AccountKeyManager, type CreatedKey, KeyChangeIncomplete, KeyRefused } from './accountKeyManager.ts'
 import { settingsError } from './errors.ts'
@@ -31,18 +32,30 @@ const oncePattern = /^[A-Za-z0-9_-]{16,64}$/
 /** How long a form that is sent again shows the plaintext again: long enough for a double click. Reloading the answer later must not show the key. */
 const shownAgainMs = 10_000
 
+export type KeyRoutesDeps = {
+  readonly keys: AccountKeyManager
+  readonly completeUnread: CompleteUnread
+  /** The use of a team's keys. If it rejects, the keys are shown without numbers. */
+  readonly readUse: (
+    team: TeamId,
+    keys: readonly EntityId[],
+    nowMs: number,
+  ) => Promise<ReadonlyMap<EntityId, ReadKeyUse>>
+  readonly log: Logger
+  readonly nowMs: () => number
+}
+
 /** The pages and forms by which an owner manages the team's keys. */
-export function keyRoutes(
-  keys: AccountKeyManager,
-  completeUnread: CompleteUnread,
-  { forOwner }: Sessions,
-  log: Logger,
-  nowMs: () => number,
-) {
+export function keyRoutes({ forOwner }: Sessions, { keys, completeUnread, readUse, log, nowMs }: KeyRoutesDeps) {
   const listKeys = async ({ team }: OpenSession) => {
     const listed = await fromKeys(keys.list(team))
     completeUnread(team).catch((err: unknown) => log.warn({ err, teamId: team }, 'account keys are not durable yet'))
-    return listed.map((key) => listedKey(key, nowMs()))
+    const ids = listed.map(({ id }) => id as EntityId)
+    const uses = await readUse(team, ids, nowMs()).catch((err: unknown) => {
+      log.warn({ err, teamId: team }, 'the use of account keys cannot be read')
+      return undefined
+    })
+    return listed.map((key) => listedKey(key, uses?.get(key.id as EntityId), nowMs()))
   }
   const showKeys = async (ctx: SettingsContext, session: OpenSession, status: number, form: CreateForm | 'full') => {
     const all = await listKeys(session)

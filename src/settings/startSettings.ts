@@ -8,10 +8,11 @@ import { listenerOf, observeRequests, requestMetrics } from '../core/http/reques
 import { respondWithFile } from '../core/pages/staticFile.ts'
 import { serviceCommand } from '../core/process/lifecycle.ts'
 import { type Opening, openKafka, openStores, type Serving } from '../core/process/openStores.ts'
+import { readKeyUse } from '../core/redis/readKeyUse.ts'
 import type { RedisConnection } from '../core/redis/redis.ts'
 import { AccountKeyManager } from './accountKeyManager.ts'
 import { errors, rejectionReasons, securityHeaders, settingsError } from './errors.ts'
-import { keyRoutes } from './keyRoutes.ts'
+import { type KeyRoutesDeps, keyRoutes } from './keyRoutes.ts'
 import { assets, chooseLanguage, type SettingsMiddleware, type SettingsState } from './respond.ts'
 import { createSessions, requireSameOrigin } from './sessions.ts'
 import { signInRoutes, tokenVerifier, usedTokens } from './signIn.ts'
@@ -68,6 +69,10 @@ function listen(
   const isSecure = origin.startsWith('https:')
   const requests = requestMetrics(metrics, rejectionReasons)
   const sessions = createSessions(redis, isSecure)
+  const routeDeps: KeyRoutesDeps = {
+    ...{ keys, completeUnread, log, nowMs },
+    readUse: (team, keyIds, atMs) => readKeyUse(redis, team, keyIds, atMs),
+  }
   const signIn = signInRoutes(tokenVerifier(config, nowMs), usedTokens(redis), sessions)
   const app = new Koa<SettingsState>()
     .use(observeRequests<SettingsState>(log, requests, ({ session }) => ({ teamId: session?.team })))
@@ -76,7 +81,7 @@ function listen(
     .use(serveAssets)
     .use(requireSameOrigin(origin))
     .use(signIn.routes())
-    .use(keyRoutes(keys, completeUnread, sessions, log, nowMs).routes())
+    .use(keyRoutes(sessions, routeDeps).routes())
     .use(rejectUnrouted)
   return listenerOf(app, log)
 }

@@ -10,7 +10,9 @@ import { type EntityId, type Revision, type TeamId, teamList } from '../../src/c
 import { AccountKeyStore } from '../../src/core/redis/accountKeyStore.ts'
 import { countRequests } from '../../src/core/redis/countRequests.ts'
 import { shareLookups } from '../../src/core/redis/keyLookups.ts'
+import { countKeyUse } from '../../src/core/redis/keyUse.ts'
 import { readVersionsOf } from '../../src/core/redis/listVersions.ts'
+import { readKeyUse } from '../../src/core/redis/readKeyUse.ts'
 import { keepReadLogs, readLogsOf } from '../../src/core/redis/readLogs.ts'
 import { readVisibleList } from '../../src/core/redis/readVisiblePositions.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/redis/redis.ts'
@@ -69,6 +71,10 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await new AccountKeyStore(link).isComplete()
     const lookUp = shareLookups(link, countRequests(link, 1))
     await lookUp(digestOf('plaintext'), Date.now())
+    const use = countKeyUse(link, Date.now, () => 0)
+    use.count({ teamId: team, keyId }, 200)
+    use.noteFeed({ teamId: team, keyId }, 'forms', undefined)
+    await use.share()
     await readFreshness(link, team, randomUUID)
     await readVersionsOf(link, [teamList('forms', team)])
     await readVisibleList(link, 'forms', team)
@@ -118,6 +124,7 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await view.apply(team, keyId, deleted)
     await view.find(team, keyId)
     await view.lastUse(team)
+    await readKeyUse(link, team, [keyId], Date.now())
     const sessions = createSessions(link, false)
     let id = ''
     const cookies = { get: () => undefined, set: (_name: string, value = '') => (id ||= value) }

@@ -1,5 +1,5 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
-import type { Digest, EntityType, TeamId, TeamList } from '../model/ids.ts'
+import type { Digest, EntityId, EntityType, TeamId, TeamList } from '../model/ids.ts'
 
 /**
  * Every key in Redis. A function that is called with `''` returns the prefix of all keys of its kind. Keys expire only if the table names a lifetime.
@@ -13,6 +13,8 @@ import type { Digest, EntityType, TeamId, TeamList } from '../model/ids.ts'
  * | `accountKeysComplete` | string | the run of Redis (`runId`) that got every account key; in another run, keys may be missing | `AccountKeyStore` |
  * | `accountKeyReplay` | string, 1 h | marks a running replay; without it, as after a flush of Redis, the replay does not count | `AccountKeyStore` |
  * | `lastUse` | hash, key id → epoch ms, 90 d | last use of each key of a team; the true one may be up to a minute later | `shareLookups` (keyLookups.ts) |
+ * | `keyUse` | hash, 25 h, for each hour, `<what>/<key id>` → number | requests, refusals (429) and mistakes (400) of each key of a team, approximately | `countKeyUse` (keyUse.ts) |
+ * | `feedUse` | hash, 90 d, for each key | when the key has asked for changes last, and until when it has them all | `countKeyUse` |
  * | `serving` | string | the tag of the generation whose indices, positions and list versions requests use | `switchServing` (switchServing.ts), `setServing` (serving.ts) |
  * | `visiblePositions` | hash, 7 d, for each entity type and generation | fields below | `publishVisiblePositions` (visiblePositions.ts), `switchServing` (switchServing.ts) |
  * | `readLogs` | hash, 1 y, for each generation | topic/partition → state of the log that the generation was read from | `keepReadLogs` (readLogs.ts) |
@@ -38,6 +40,8 @@ export interface RedisKeys {
   readonly deletedKeys: (teamId: TeamId | '') => string
   readonly accountKeyReplay: (token: string) => string
   readonly lastUse: (teamId: TeamId | '') => string
+  readonly keyUse: (hour: string, teamId: TeamId) => string
+  readonly feedUse: (teamId: TeamId, keyId: EntityId) => string
   readonly changeToken: (list: TeamList | '') => string
   readonly session: (digest: string) => string
   readonly usedSignIn: (digest: string) => string
@@ -57,6 +61,8 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   deletedKeys: (teamId) => `${prefix}:deleted-keys:${teamId}`,
   accountKeyReplay: (token) => `${prefix}:account-key-replay:${token}`,
   lastUse: (teamId) => `${prefix}:last-use:${teamId}`,
+  keyUse: (hour, teamId) => `${prefix}:key-use:${hour}:${teamId}`,
+  feedUse: (teamId, keyId) => `${prefix}:feed-use:${teamId}/${keyId}`,
   changeToken: (list) => `${prefix}:change-token:${list}`,
   session: (digest) => `${prefix}:session:${digest}`,
   usedSignIn: (digest) => `${prefix}:used-sign-in:${digest}`,

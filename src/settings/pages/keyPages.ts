@@ -1,16 +1,24 @@
 import { maxKeysPerTeam } from '../../core/model/accountKey.ts'
 import { type Html, html } from '../../core/pages/html.ts'
+import type { ReadKeyUse } from '../../core/redis/readKeyUse.ts'
 import type { UsedKey } from '../accountKeyManager.ts'
 import type { Messages } from './english.ts'
+import { useFacts } from './keyUse.ts'
 import { csrfField, type Page, timeIn, type UrlOf } from './parts.ts'
 
 /** A key as pages show it. */
-export type ListedKey = UsedKey & { readonly shownState: 'active' | 'expired' | 'revoked' }
+export type ListedKey = UsedKey & {
+  readonly shownState: 'active' | 'expired' | 'revoked'
+  /** Undefined if it could not be read. */
+  readonly use: ReadKeyUse | undefined
+  /** When the key was listed (epoch ms). */
+  readonly listedAtMs: number
+}
 
-export function listedKey(key: UsedKey, nowMs: number): ListedKey {
+export function listedKey(key: UsedKey, use: ReadKeyUse | undefined, nowMs: number): ListedKey {
   const isExpired = key.expiresAt != null && Date.parse(key.expiresAt) <= nowMs
   const shownState = key.state === 'active' && isExpired ? 'expired' : key.state
-  return { ...key, shownState }
+  return { ...key, shownState, use, listedAtMs: nowMs }
 }
 
 /** The reason why no key was created, which the form shows when it is displayed again. */
@@ -82,10 +90,11 @@ const stateBadge = ({ shownState }: ListedKey, say: Messages): Html =>
 
 /** The details by which a person recognises a key. */
 function keyFacts(key: ListedKey, say: Messages): Html {
-  const { lastUsedAt, expiresAt, revokedAt } = key
+  const { lastUsedAt, expiresAt, revokedAt, use, listedAtMs } = key
   return html`<dl class="facts">
 <div><dt>${say.keys.start}</dt><dd><code>${key.start ?? ''}…</code></dd></div>
 <div><dt>${say.keys.lastUsed}</dt><dd>${lastUsedAt === null ? say.keys.neverUsed : timeIn(say, lastUsedAt)}</dd></div>
+${use === undefined ? '' : useFacts(use, key.shownState === 'active', listedAtMs, say)}
 <div><dt>${say.keys.created}</dt><dd>${timeIn(say, key.createdAt)} <small class="text-light">${say.keys.createdBy(key.createdBy)}</small></dd></div>
 ${
   revokedAt == null

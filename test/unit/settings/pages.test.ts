@@ -3,6 +3,7 @@ import type { UsedKey } from '../../../src/settings/accountKeyManager.ts'
 import { chinese } from '../../../src/settings/pages/chinese.ts'
 import { english } from '../../../src/settings/pages/english.ts'
 import { keysPage, listedKey } from '../../../src/settings/pages/keyPages.ts'
+import { standsStill, useFacts } from '../../../src/settings/pages/keyUse.ts'
 import { catalogues, timeIn, urlsFrom } from '../../../src/settings/pages/parts.ts'
 
 /** Every text of a catalogue by its path; what takes a name is given one. */
@@ -48,12 +49,46 @@ test('times are written in UTC, whatever the time zone of the server', () => {
 test('a key is shown as expired from its expiry on, and as revoked whether or not it is expired', () => {
   const nowMs = Date.parse('2026-11-21T12:00:00.000Z')
   const stateOf = (changes: Partial<UsedKey>): string =>
-    listedKey({ id: 'k1', state: 'active', ...changes } as UsedKey, nowMs).shownState
+    listedKey({ id: 'k1', state: 'active', ...changes } as UsedKey, undefined, nowMs).shownState
   const [soon, now] = ['2026-11-21T12:00:00.001Z', '2026-11-21T12:00:00.000Z'] as [Instant, Instant]
   const states = [{}, { expiresAt: soon }, { expiresAt: now }, { expiresAt: now, state: 'revoked' as const }].map(
     stateOf,
   )
   expect(states).toEqual(['active', 'active', 'expired', 'revoked'])
+})
+
+describe('the use of a key', () => {
+  const nowMs = Date.parse('2026-11-21T13:04:00.000Z')
+  const [askedAt, readTo] = ['2026-11-21T12:04:00.000Z', '2026-11-21T12:03:00.000Z'] as [Instant, Instant]
+  const counts = { requests: 1_240, refusals: 0, mistakes: 0 }
+  const textOf = (lastDay: typeof counts, feed: { askedAt: Instant; readTo: Instant | null }, atMs = nowMs): string => {
+    const use = { lastHour: counts, lastDay, feeds: [{ type: 'submissions' as const, ...feed }] }
+    return String(useFacts(use, true, atMs, english))
+      .replaceAll(/<[^>]*>/g, ' ')
+      .replaceAll(/\s+/g, ' ')
+      .trim()
+  }
+
+  test('is written with its refusals and mistakes, if there are any', () => {
+    const feed = { askedAt, readTo }
+    const read = 'Changes of submissions Read up to Nov 21, 2026, 12:03 PM UTC'
+    expect(textOf(counts, feed)).toBe(`Last 24 hours About 1,240 requests ${read}`)
+    expect(textOf({ requests: 1, refusals: 1, mistakes: 0 }, feed)).toBe(
+      `Last 24 hours About 1 request 1 refused: too many at once (429) ${read}`,
+    )
+    expect(textOf({ ...counts, mistakes: 1_000 }, feed)).toContain('requests 1,000 not understood (400)')
+  })
+
+  test('says since when a feed stands still once it was not asked for an hour', () => {
+    const [whenAsked, whenAskedText] = [nowMs + 1, 'Has stood still since Nov 21, 2026, 12:04 PM UTC']
+    expect([standsStill({ askedAt }, nowMs), standsStill({ askedAt }, whenAsked)]).toEqual([false, true])
+    expect(textOf(counts, { askedAt, readTo }, whenAsked)).toContain(`12:03 PM UTC ${whenAskedText}`)
+    expect(textOf(counts, { askedAt, readTo: null }, whenAsked)).toContain(
+      `Last asked for Nov 21, 2026, 12:04 PM UTC ${whenAskedText}`,
+    )
+    const use = { lastHour: counts, lastDay: counts, feeds: [{ type: 'forms' as const, askedAt, readTo }] }
+    expect(String(useFacts(use, false, whenAsked, english))).not.toContain('stood still')
+  })
 })
 
 test('a form that is sent again gives the first key, and cannot change it', () => {
