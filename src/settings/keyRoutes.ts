@@ -10,7 +10,16 @@ import type { ReadKeyUse } from '../core/redis/readKeyUse.ts'
 import { fromRedis } from '../core/redis/redis.ts'
 import { type AccountKeyManager, type CreatedKey, KeyChangeIncomplete, KeyRefused } from './accountKeyManager.ts'
 import { settingsError } from './errors.ts'
-import { type CreateFailure, type CreateForm, confirmPage, createdPage, keysPage, listedKey } from './pages/keyPages.ts'
+import type { KeyChange } from './keyAudit.ts'
+import {
+  type CreateFailure,
+  type CreateForm,
+  confirmPage,
+  createdPage,
+  keysPage,
+  type ListedKey,
+  listedKey,
+} from './pages/keyPages.ts'
 import { messagePage, urlsFrom } from './pages/parts.ts'
 import { respondWithPage, type SettingsContext, type SettingsState, seeOther } from './respond.ts'
 import { type OpenSession, type Sessions, sessionLifeMs } from './sessions.ts'
@@ -41,22 +50,16 @@ export type KeyRoutesDeps = {
     keys: readonly EntityId[],
     nowMs: number,
   ) => Promise<ReadonlyMap<EntityId, ReadKeyUse>>
+  /** The latest changes of a team's keys. If it rejects, the keys are shown without them. */
+  readonly readChanges: (team: TeamId) => Promise<readonly KeyChange[]>
   readonly log: Logger
   readonly nowMs: () => number
 }
 
 /** The pages and forms by which an owner manages the team's keys. */
-export function keyRoutes({ forOwner }: Sessions, { keys, completeUnread, readUse, log, nowMs }: KeyRoutesDeps) {
-  const listKeys = async ({ team }: OpenSession) => {
-    const listed = await fromKeys(keys.list(team))
-    completeUnread(team).catch((err: unknown) => log.warn({ err, teamId: team }, 'account keys are not durable yet'))
-    const ids = listed.map(({ id }) => id as EntityId)
-    const uses = await readUse(team, ids, nowMs()).catch((err: unknown) => {
-      log.warn({ err, teamId: team }, 'the use of account keys cannot be read')
-      return undefined
-    })
-    return listed.map((key) => listedKey(key, uses?.get(key.id as EntityId), nowMs()))
-  }
+export function keyRoutes({ forOwner }: Sessions, deps: KeyRoutesDeps) {
+  const { keys, nowMs } = deps
+  const listKeys = keyLister(deps)
   const showKeys = async (ctx: SettingsContext, session: OpenSession, status: number, form: CreateForm | 'full') => {
     const all = await listKeys(session)
     // An unfinished key may be the tenth in the list, but only its form, sent again, can show its plaintext. So the form is shown.
@@ -64,7 +67,8 @@ export function keyRoutes({ forOwner }: Sessions, { keys, completeUnread, readUs
     const today = toInstant(nowMs()).slice(0, 10)
     const sent = parameterOf(ctx, 'notice')
     const notice = (['revoked', 'deleted'] as const).find((change) => change === sent)
-    const view = { csrf: session.csrf, keys: all, form: isFull ? undefined : form, today, notice }
+    const changes = await ifReadable(deps.readChanges(session.team), deps.log, 'the changes of account keys')
+    const view = { csrf: session.csrf, keys: all, form: isFull ? undefined : form, today, notice, changes }
     respondWithPage(ctx, status, keysPage(view, ctx.state.say, urlsFrom(ctx.path)))
   }
   const createKey = keyCreator(keys)
@@ -103,6 +107,24 @@ export function keyRoutes({ forOwner }: Sessions, { keys, completeUnread, readUs
     .get('/keys/:id/delete', confirm('delete'))
     .post('/keys/:id/delete', apply('delete'))
 }
+
+/** Lists the keys of an owner's team with their use, the oldest first, and requests again what is not durable yet. */
+const keyLister =
+  ({ keys, completeUnread, readUse, log, nowMs }: KeyRoutesDeps) =>
+  async ({ team }: OpenSession): Promise<ListedKey[]> => {
+    const listed = await fromKeys(keys.list(team))
+    completeUnread(team).catch((err: unknown) => log.warn({ err, teamId: team }, 'account keys are not durable yet'))
+    const ids = listed.map(({ id }) => id as EntityId)
+    const uses = await ifReadable(readUse(team, ids, nowMs()), log, 'the use of account keys')
+    return listed.map((key) => listedKey(key, uses?.get(key.id as EntityId), nowMs()))
+  }
+
+/** Undefined if what is for display only cannot be read; the log tells why. */
+const ifReadable = <T>(read: Promise<T>, log: Logger, what: string): Promise<T | undefined> =>
+  read.catch((err: unknown) => {
+    log.warn({ err }, `cannot read ${what}`)
+    return undefined
+  })
 
 const showNotice = (ctx: SettingsContext, change: Change): void => seeOther(ctx, `/keys?notice=${change}d`)
 

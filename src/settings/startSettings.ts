@@ -13,6 +13,7 @@ import type { RedisConnection } from '../core/redis/redis.ts'
 import { AccountKeyManager } from './accountKeyManager.ts'
 import { errors, rejectionReasons, securityHeaders, settingsError } from './errors.ts'
 import { type KeyRoutesDeps, keyRoutes } from './keyRoutes.ts'
+import { changeKeeper, readChanges } from './recentChanges.ts'
 import { assets, chooseLanguage, type SettingsMiddleware, type SettingsState } from './respond.ts'
 import { createSessions, requireSameOrigin } from './sessions.ts'
 import { signInRoutes, tokenVerifier, usedTokens } from './signIn.ts'
@@ -33,7 +34,7 @@ export async function startSettings(service: Serving, nowMs: () => number = Date
   }
   await service.untilAble(checks)
 
-  const keys = new AccountKeyManager({ store, sink, topics: config, log, nowMs })
+  const keys = new AccountKeyManager({ store, sink, topics: config, keepChange: changeKeeper(redis, log), log, nowMs })
   const server = await serve(
     (request, response) => app(request, response),
     { port: config.PORT ?? defaultPort, host: config.HOST },
@@ -71,6 +72,7 @@ function listen(
   const sessions = createSessions(redis, isSecure)
   const routeDeps: KeyRoutesDeps = {
     ...{ keys, completeUnread, log, nowMs },
+    readChanges: (team) => readChanges(redis, team),
     readUse: (team, keyIds, atMs) => readKeyUse(redis, team, keyIds, atMs),
   }
   const signIn = signInRoutes(tokenVerifier(config, nowMs), usedTokens(redis), sessions)

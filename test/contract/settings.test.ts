@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
 import { closing } from '../support/closing.ts'
 import { sendRaw } from '../support/raw.ts'
 import { plaintextIn, type SettingsAnswer, startTestSettings, useSettings, type Visitor } from '../support/settings.ts'
@@ -80,6 +81,38 @@ describe('the keys of a team', () => {
     expect(answer.text).toMatch(new RegExp(marked))
     expect(answer.text).toContain(`name="expires" value="${typed.expires}"`)
     expect((await visitor.get('/keys')).text).toContain('<strong>0 of 10</strong>')
+  })
+
+  test('the changes of the keys are listed once, newest first, with their author, and only for the team', async () => {
+    const team = `team-${randomUUID()}`
+    const [ada, bob] = [await area.signIn({ team, sub: 'ada' }), await area.signIn({ team, sub: 'bob' })]
+    expect((await ada.get('/keys')).text).not.toContain('changes-title')
+    const { id } = await create(ada, '<Export>')
+    const { csrf } = await bob.hidden()
+    for (const change of ['revoke', 'revoke', 'delete', 'delete']) await bob.post(`/keys/${id}/${change}`, { csrf })
+    const [, list = ''] = (await ada.get('/keys')).text.split('id="changes-title"')
+    const changes = [...list.matchAll(/<li><strong>(\w+)<\/strong> (\S+) <code>.*?, by (\w+)<\/small>/g)]
+    expect(changes.map(([, ...parts]) => parts)).toEqual([
+      ['Deleted', '&#60;Export&#62;', 'bob'],
+      ['Revoked', '&#60;Export&#62;', 'bob'],
+      ['Created', '&#60;Export&#62;', 'ada'],
+    ])
+    expect((await (await ownTeam()).get('/keys')).text).not.toContain('Export')
+  })
+
+  test('keys are shown without numbers and changes if Redis cannot read them', async () => {
+    const team = `team-${randomUUID()}`
+    const visitor = await area.signIn({ team })
+    await create(visitor, 'Export')
+    const { client } = area.redis
+    await client.set(area.redisKeys.feedUse(team as TeamId, idsIn(await visitor.get('/keys'))[0] as EntityId), 'wrong')
+    const { status, text } = await visitor.get('/keys')
+    expect([status, text.includes('<h3>Export</h3>'), text.includes('Last 24 hours')]).toEqual([200, true, false])
+    await client.del(area.redisKeys.keyChanges(team as TeamId))
+    await client.set(area.redisKeys.keyChanges(team as TeamId), 'wrong')
+    await create(visitor, 'Second')
+    const listed = await visitor.get('/keys')
+    expect([listed.text.includes('<h3>Second</h3>'), listed.text.includes('changes-title')]).toEqual([true, false])
   })
 
   test('a key may expire today', async () => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pino } from 'pino'
 import { surveyAccountKeys } from '../../indexer/verify/compareAccountKeys.ts'
 import type { GenerationTag } from '../../src/core/elasticsearch/indices.ts'
 import { redisAnswers } from '../../src/core/engines/readinessChecks.ts'
@@ -24,6 +25,8 @@ import {
   knowsDeletions,
   publishVisiblePositions,
 } from '../../src/core/redis/visiblePositions.ts'
+import { keyChange } from '../../src/settings/keyAudit.ts'
+import { changeKeeper, readChanges } from '../../src/settings/recentChanges.ts'
 import type { SettingsContext } from '../../src/settings/respond.ts'
 import { createSessions } from '../../src/settings/sessions.ts'
 import { usedTokens } from '../../src/settings/signIn.ts'
@@ -125,6 +128,9 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await view.find(team, keyId)
     await view.lastUse(team)
     await readKeyUse(link, team, [keyId], Date.now())
+    const change = keyChange('created', team, 'owner', { id: keyId }, Date.now())
+    await changeKeeper(link, pino({ level: 'silent' }))(change)
+    await readChanges(link, team)
     const sessions = createSessions(link, false)
     let id = ''
     const cookies = { get: () => undefined, set: (_name: string, value = '') => (id ||= value) }

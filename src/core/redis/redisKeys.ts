@@ -22,6 +22,7 @@ import type { Digest, EntityId, EntityType, TeamId, TeamList } from '../model/id
  * | `changeToken` | string | random text in the version of a list, replaced once a change of the list is searchable | `publishVisiblePositions`; the first token `freshnessLua` (listVersions.ts) |
  * | `session` | string, JSON, 15 min | the user of a session of the settings area, under the SHA-256 of the session id | `Sessions` (src/settings/sessions.ts) |
  * | `usedSignIn` | string, 10 min | a sign-in token that was used, under the SHA-256 of its `jti` | `usedTokens` (src/settings/signIn.ts) |
+ * | `keyChanges` | list, JSON, newest first, 400 d | the last 100 changes of a team's keys | `changeKeeper` (src/settings/recentChanges.ts) |
  * | `limit` prefix | string, 60 s | requests of a key in its rate-limit window | `countRequests` (countRequests.ts) |
  *
  * Fields of `visiblePositions`:
@@ -51,6 +52,7 @@ export interface RedisKeys {
   readonly readLogs: (generation: GenerationTag) => string
   readonly serving: string
   readonly switchLock: string
+  readonly keyChanges: (teamId: TeamId) => string
   readonly limitPrefix: string
 }
 
@@ -72,5 +74,6 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   readLogs: (generation) => `${prefix}:read-logs:${generation}`,
   serving: `${prefix}:serving`,
   switchLock: `${prefix}:switch-lock`,
+  keyChanges: (teamId) => `${prefix}:key-changes:${teamId}`,
   limitPrefix: `${prefix}:limit`,
 })

@@ -55,6 +55,12 @@ export const chinese: Messages = {
       unfinished: '密钥可能已经创建。可以放心地在此重试：绝不会多出一个。',
     },
   },
+  changes: {
+    title: '变更记录',
+    kinds: { created: '已创建', revoked: '已撤销', deleted: '已删除' },
+    by: (who) => `操作者：${who}`,
+    more: (count) => `更早的 ${count} 条变更`,
+  },
   rotation: {
     title: '无中断地更换密钥',
     steps: [

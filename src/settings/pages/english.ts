@@ -54,6 +54,12 @@ export const english = {
       unfinished: 'The key may have been created. Trying again from here is safe: it never makes a second one.',
     },
   },
+  changes: {
+    title: 'Changes',
+    kinds: { created: 'Created', revoked: 'Revoked', deleted: 'Deleted' },
+    by: (who: string) => `by ${who}`,
+    more: (count: number) => (count === 1 ? '1 earlier change' : `${count} earlier changes`),
+  },
   rotation: {
     title: 'Replacing a key without a gap',
     steps: [

@@ -2,6 +2,8 @@ import { maxKeysPerTeam } from '../../core/model/accountKey.ts'
 import { type Html, html } from '../../core/pages/html.ts'
 import type { ReadKeyUse } from '../../core/redis/readKeyUse.ts'
 import type { UsedKey } from '../accountKeyManager.ts'
+import type { KeyChange } from '../keyAudit.ts'
+import { changeList } from './changeList.ts'
 import type { Messages } from './english.ts'
 import { useFacts } from './keyUse.ts'
 import { csrfField, type Page, timeIn, type UrlOf } from './parts.ts'
@@ -41,10 +43,12 @@ type KeysView = {
   /** The first day on which a new key may expire. */
   readonly today: string
   readonly notice: keyof Messages['notices'] | undefined
+  /** Newest first; undefined if they could not be read. */
+  readonly changes: readonly KeyChange[] | undefined
 }
 
 /** The keys of a team, newest first, and the form that creates another key. */
-export const keysPage = ({ csrf, keys, form, today, notice }: KeysView, say: Messages, at: UrlOf): Page => ({
+export const keysPage = ({ csrf, keys, form, today, notice, changes }: KeysView, say: Messages, at: UrlOf): Page => ({
   title: say.keys.title,
   content: html`${notice === undefined ? '' : html`<p role="alert" data-variant="success">${say.notices[notice]}</p>`}
 <h1>${say.keys.title}</h1>
@@ -58,6 +62,7 @@ ${
     ? html`<div class="card align-center"><h3>${say.keys.none.title}</h3><p>${say.keys.none.text}</p></div>`
     : html`<ul class="unstyled vstack" role="list">${keys.toReversed().map((key) => html`<li>${keyCard(key, say, at)}</li>`)}</ul>`
 }
+${changeList(changes, say)}
 </section>
 <div class="col-4">
 ${

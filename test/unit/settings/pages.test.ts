@@ -94,7 +94,7 @@ describe('the use of a key', () => {
 test('a form that is sent again gives the first key, and cannot change it', () => {
   const form = { name: 'n', expires: '', once: 'o', problem: 'unfinished' } as const
   const { content } = keysPage(
-    { csrf: '', keys: [], form, today: '2026-11-21', notice: undefined },
+    { csrf: '', keys: [], form, today: '2026-11-21', notice: undefined, changes: undefined },
     english,
     urlsFrom('/keys'),
   )
