@@ -19,8 +19,10 @@ import {
   keysPage,
   type ListedKey,
   listedKey,
+  type ReplaceFailure,
 } from './pages/keyPages.ts'
 import { messagePage, urlsFrom } from './pages/parts.ts'
+import { replacementOf } from './replacement.ts'
 import { respondWithPage, type SettingsContext, type SettingsState, seeOther } from './respond.ts'
 import { type OpenSession, type Sessions, sessionLifeMs } from './sessions.ts'
 import type { CompleteUnread } from './unreadChanges.ts'
@@ -60,17 +62,7 @@ export type KeyRoutesDeps = {
 export function keyRoutes({ forOwner }: Sessions, deps: KeyRoutesDeps) {
   const { keys, nowMs } = deps
   const listKeys = keyLister(deps)
-  const showKeys = async (ctx: SettingsContext, session: OpenSession, status: number, form: CreateForm | 'full') => {
-    const all = await listKeys(session)
-    // An unfinished key may be the tenth in the list, but only its form, sent again, can show its plaintext. So the form is shown.
-    const isFull = form === 'full' || (all.length >= maxKeysPerTeam && form.problem !== 'unfinished')
-    const today = toInstant(nowMs()).slice(0, 10)
-    const sent = parameterOf(ctx, 'notice')
-    const notice = (['revoked', 'deleted'] as const).find((change) => change === sent)
-    const changes = await ifReadable(deps.readChanges(session.team), deps.log, 'the changes of account keys')
-    const view = { csrf: session.csrf, keys: all, form: isFull ? undefined : form, today, notice, changes }
-    respondWithPage(ctx, status, keysPage(view, ctx.state.say, urlsFrom(ctx.path)))
-  }
+  const showKeys = keysShower(deps)
   const createKey = keyCreator(keys)
   const create = forOwner(async (ctx, session, fields) => {
     const form = readCreateForm(fields)
@@ -82,6 +74,19 @@ export function keyRoutes({ forOwner }: Sessions, deps: KeyRoutesDeps) {
     // The same token completes an unfinished key; in place of a deleted key, another token creates another key.
     const once = problem === 'deleted' ? randomToken() : form.once
     return showKeys(ctx, session, status, { ...form, once, problem })
+  })
+  const replace = forOwner(async (ctx, session, fields) => {
+    const once = onceIn(fields)
+    const key = (await listKeys(session)).find(({ id }) => id === ctx['params']['id'])
+    if (key?.shownState !== 'active') throw settingsError('not-found')
+    // Each card has the same token, which makes another key of each.
+    const form = { ...replacementOf(key, nowMs()), once: `replace ${key.id} ${once}` }
+    const creation = await createKey(session, form)
+    if (creation.kind === 'created') return showCreatedKey(ctx, creation.created, nowMs(), key.name)
+    const { problem } = creation
+    if (problem === 'name' || problem === 'expires') throw new Error(`a replacement breaks the rule of ${problem}`)
+    const empty = { name: '', expires: '', once: problem === 'deleted' ? randomToken() : once }
+    return showKeys(ctx, session, problemStatuses[problem], problem === 'full' ? problem : empty, problem)
   })
   const confirm = (change: Change) =>
     forOwner(async (ctx, session) => {
@@ -102,11 +107,33 @@ export function keyRoutes({ forOwner }: Sessions, deps: KeyRoutesDeps) {
       forOwner((ctx, session) => showKeys(ctx, session, 200, { name: '', expires: '', once: randomToken() })),
     )
     .post('/keys', create)
+    .post('/keys/:id/replace', replace)
     .get('/keys/:id/revoke', confirm('revoke'))
     .post('/keys/:id/revoke', apply('revoke'))
     .get('/keys/:id/delete', confirm('delete'))
     .post('/keys/:id/delete', apply('delete'))
 }
+
+/** Answers with the page of all keys. `form`: its values; `full` shows that no slot is free. */
+const keysShower =
+  (deps: KeyRoutesDeps) =>
+  async (
+    ctx: SettingsContext,
+    session: OpenSession,
+    status: number,
+    form: CreateForm | 'full',
+    notReplaced?: ReplaceFailure,
+  ) => {
+    const all = await keyLister(deps)(session)
+    // An unfinished key may be the tenth in the list, but only its form, sent again, can show its plaintext. So the form is shown.
+    const isFull = form === 'full' || (all.length >= maxKeysPerTeam && (notReplaced ?? form.problem) !== 'unfinished')
+    const today = toInstant(deps.nowMs()).slice(0, 10)
+    const sent = parameterOf(ctx, 'notice')
+    const notice = (['revoked', 'deleted'] as const).find((change) => change === sent)
+    const changes = await ifReadable(deps.readChanges(session.team), deps.log, 'the changes of account keys')
+    const view = { csrf: session.csrf, keys: all, form: isFull ? undefined : form, today, notice, changes, notReplaced }
+    respondWithPage(ctx, status, keysPage(view, ctx.state.say, urlsFrom(ctx.path)))
+  }
 
 /** Lists the keys of an owner's team with their use, the oldest first, and requests again what is not durable yet. */
 const keyLister =
@@ -128,21 +155,31 @@ const ifReadable = <T>(read: Promise<T>, log: Logger, what: string): Promise<T |
 
 const showNotice = (ctx: SettingsContext, change: Change): void => seeOther(ctx, `/keys?notice=${change}d`)
 
-function showCreatedKey(ctx: SettingsContext, { plaintext, key, isNew }: CreatedKey, nowMs: number): void {
+function showCreatedKey(
+  ctx: SettingsContext,
+  { plaintext, key, isNew }: CreatedKey,
+  nowMs: number,
+  replaced?: string,
+): void {
   const { say } = ctx.state
   // The absolute difference, because the clock may have been set back since the key was created.
   const isYoung = Math.abs(nowMs - Date.parse(key.createdAt)) <= shownAgainMs
   const { title, text } = say.shownAlready
   const at = urlsFrom(ctx.path)
   const link = { href: at('/keys'), label: say.backToKeys }
-  if (key.state === 'active' && (isNew || isYoung)) respondWithPage(ctx, 200, createdPage(key.name, plaintext, say, at))
+  if (key.state === 'active' && (isNew || isYoung))
+    respondWithPage(ctx, 200, createdPage(key.name, plaintext, replaced, say, at))
   else respondWithPage(ctx, 409, messagePage({ title: title(key.name), text, link }))
 }
 
 function readCreateForm(form: URLSearchParams): CreateForm {
+  return { name: (form.get('name') ?? '').trim(), expires: (form.get('expires') ?? '').trim(), once: onceIn(form) }
+}
+
+function onceIn(form: URLSearchParams): string {
   const once = form.get('once') ?? ''
   if (!oncePattern.test(once)) throw settingsError('foreign-form')
-  return { name: (form.get('name') ?? '').trim(), expires: (form.get('expires') ?? '').trim(), once }
+  return once
 }
 
 type Creation =

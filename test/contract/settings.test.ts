@@ -150,6 +150,53 @@ describe('the keys of a team', () => {
   })
 })
 
+describe('a key that is replaced', () => {
+  const replace = (visitor: Visitor, id: string, hidden: { csrf: string; once: string }): Promise<SettingsAnswer> =>
+    visitor.post(`/keys/${id}/replace`, hidden)
+  const today = (): string => new Date().toISOString().slice(0, 10)
+
+  test('gets a second key of its name, shown once; both work on, and its card shows what still uses it', async () => {
+    const visitor = await ownTeam()
+    const { id } = await create(visitor, 'Export', '2099-12-31')
+    const hidden = await visitor.hidden()
+    expect((await visitor.get('/keys')).text).toContain(`action="./keys/${id}/replace"`)
+    const answer = await replace(visitor, id, hidden)
+    expect([answer.status, titleOf(answer)]).toEqual([200, `Key “Export (${today()})” created`])
+    expect(answer.text).toContain('“Export” still works.')
+    expect(plaintextIn(await replace(visitor, id, hidden))).toBe(plaintextIn(answer))
+    const { text } = await visitor.get('/keys')
+    expect(text).toContain('<strong>2 of 10</strong>')
+    expect(text).toContain(`Replaced by “Export (${today()})”. <strong>No use seen so far</strong>`)
+    expect(text).not.toContain(`${id}/replace`)
+    expect(text).not.toContain(plaintextIn(answer))
+    expect(text.match(/<time datetime="2099-12-31T23:59:59.999Z"/g)).toHaveLength(2)
+  })
+
+  test('is refused with its reason while all slots are taken', async () => {
+    const visitor = await ownTeam()
+    const { id } = await create(visitor, 'key 0')
+    const hidden = await visitor.hidden()
+    for (let at = 1; at < 10; at++) await create(visitor, `key ${at}`)
+    expect((await visitor.get('/keys')).text).not.toContain('/replace"')
+    const refused = await replace(visitor, id, hidden)
+    expect([refused.status, titleOf(refused)]).toEqual([409, 'Account keys'])
+    expect(refused.text).toContain('The key was not replaced: all ten slots are taken.')
+    expect(plaintextIn(refused)).toBe('')
+  })
+
+  test('must be an active one of the team', async () => {
+    const visitor = await ownTeam()
+    const { id } = await create(visitor, 'Export')
+    const hidden = await visitor.hidden()
+    const other = await ownTeam()
+    for (const key of [id, 'key_unknown']) expect((await replace(other, key, await other.hidden())).status).toBe(404)
+    await visitor.post(`/keys/${id}/revoke`, { csrf: hidden.csrf })
+    expect((await replace(visitor, id, hidden)).status).toBe(404)
+    expect((await visitor.get('/keys')).text).toContain('<strong>1 of 10</strong>')
+    expect((await visitor.get(`/keys/${id}/replace`)).headers['allow']).toBe('POST')
+  })
+})
+
 describe('a form that is sent twice', () => {
   test('shows its key if creating it took long, but no more when it is sent later, also if the clock was set back', async () => {
     let [aheadMs, stepMs] = [0, 0]
@@ -192,7 +239,7 @@ describe('a form that is sent twice', () => {
 })
 
 describe('a forged form', () => {
-  const targets = ['/keys', '/sign-out', '/keys/key_x/revoke', '/keys/key_x/delete']
+  const targets = ['/keys', '/sign-out', '/keys/key_x/replace', '/keys/key_x/revoke', '/keys/key_x/delete']
 
   test.each<[string, Record<string, string>]>([
     ['from another origin', { origin: 'https://evil.example' }],

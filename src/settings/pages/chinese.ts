@@ -23,6 +23,7 @@ export const chinese: Messages = {
     neverUsed: '尚未发现使用记录',
     use: {
       lastDay: '最近 24 小时',
+      none: '尚未计入请求',
       requests: (count) => `约 ${count} 次请求`,
       refusals: (count) => `${count} 次因过于频繁被拒绝（429）`,
       mistakes: (count) => `${count} 次请求有误（400）`,
@@ -36,6 +37,14 @@ export const chinese: Messages = {
     revoked: '撤销时间',
     revoke: '撤销',
     revokeNamed: (name) => `撤销 ${name}`,
+    replace: '更换',
+    replaceNamed: (name) => `更换 ${name}`,
+    replaced: {
+      by: (name) => `已由“${name}”接替。`,
+      idle: '最近一小时没有请求。',
+      lastHour: (count) => `最近一小时约 ${count} 次请求。`,
+      lastUsed: (ago) => `最近使用：${ago}。`,
+    },
     delete: '删除',
     deleteNamed: (name) => `删除 ${name}`,
   },
@@ -47,6 +56,11 @@ export const chinese: Messages = {
     expiresHint: '密钥在这一天结束（UTC）之前有效。',
     submit: '创建密钥',
     full: { title: '十个名额已全部占用', text: '已撤销的密钥也计算在内。请删除一个不再使用的密钥。' },
+    notReplaced: {
+      full: '密钥没有更换：十个名额已全部占用。',
+      deleted: '密钥没有更换。请重试。',
+      unfinished: '密钥可能已经更换。可以放心地在此重试：绝不会多出一个。',
+    },
     problemsTitle: '密钥没有创建',
     problems: {
       name: '请输入 1 到 100 个字符的名称。',
@@ -64,9 +78,9 @@ export const chinese: Messages = {
   rotation: {
     title: '无中断地更换密钥',
     steps: [
-      '先创建第二个密钥，两个密钥可以同时使用。',
+      '点击“更换”会创建第二个密钥，两个密钥可以同时使用。',
       '把所有使用旧密钥的地方换成新密钥。',
-      '观察旧密钥的“最近使用”。如果它停止变化的时间超过最慢任务的间隔，就说明已无人使用。',
+      '在旧密钥的卡片上查看谁还在使用它。如果超过最慢任务的间隔仍无请求，就说明已无人使用。',
       '撤销旧密钥。确认一切正常后将其删除，以腾出名额。',
     ],
   },
@@ -79,6 +93,7 @@ export const chinese: Messages = {
     notCopied: '复制失败：请手动选中密钥并复制',
     care: '请像对待密码一样保管：存放在密钥管理工具中，不要写入源代码、聊天记录或工单。持有者可以读取团队的全部表单和提交记录。',
     use: '每次请求时在以下请求头中发送：',
+    replaces: (name) => `“${name}”仍然有效。它的卡片会显示是否还有人使用：确认无人使用后请撤销。`,
     done: '我已妥善保存，返回密钥列表',
   },
   shownAlready: {

@@ -2,8 +2,8 @@ import type { Instant } from '../../../src/core/model/instant.ts'
 import type { UsedKey } from '../../../src/settings/accountKeyManager.ts'
 import { chinese } from '../../../src/settings/pages/chinese.ts'
 import { english } from '../../../src/settings/pages/english.ts'
-import { keysPage, listedKey } from '../../../src/settings/pages/keyPages.ts'
-import { standsStill, useFacts } from '../../../src/settings/pages/keyUse.ts'
+import { keysPage, type ListedKey, listedKey } from '../../../src/settings/pages/keyPages.ts'
+import { agoIn, standsStill, stillUsed, useFacts } from '../../../src/settings/pages/keyUse.ts'
 import { catalogues, timeIn, urlsFrom } from '../../../src/settings/pages/parts.ts'
 
 /** Every text of a catalogue by its path; what takes a name is given one. */
@@ -89,6 +89,44 @@ describe('the use of a key', () => {
     const use = { lastHour: counts, lastDay: counts, feeds: [{ type: 'forms' as const, askedAt, readTo }] }
     expect(String(useFacts(use, false, whenAsked, english))).not.toContain('stood still')
   })
+})
+
+test.each([
+  [20_000, '1 minute ago', '1分钟前'],
+  [3.9 * 60_000, '3 minutes ago', '3分钟前'],
+  [60 * 60_000, '1 hour ago', '1小时前'],
+  [47 * 3_600_000, '47 hours ago', '47小时前'],
+  [48 * 3_600_000, '2 days ago', '2天前'],
+])('%i ms are told as "%s"', (ms, inEnglish, inChinese) => {
+  expect([agoIn(english, ms), agoIn(chinese, ms)]).toEqual([inEnglish, inChinese])
+})
+
+test('what still uses a replaced key is told by its last hour and its last use', () => {
+  const listedAtMs = Date.parse('2026-11-21T12:03:00.000Z')
+  const counts = (requests: number) => ({ requests, refusals: 0, mistakes: 0 })
+  const use = { lastHour: counts(1_200), lastDay: counts(9_999), feeds: [] }
+  const key = { use, lastUsedAt: '2026-11-21T12:00:00.000Z', listedAtMs } as unknown as ListedKey
+  expect(stillUsed(key, english)).toBe('About 1,200 requests in the last hour. Last used 3 minutes ago.')
+  const none = { ...use, lastHour: counts(0) }
+  expect(stillUsed({ ...key, use: none }, english)).toBe('Last used 3 minutes ago.')
+  expect(stillUsed({ ...key, use: none, listedAtMs: listedAtMs + 7_200_000 }, english)).toBe(
+    'No requests in the last hour. Last used 2 hours ago.',
+  )
+  expect(stillUsed({ ...key, use: undefined }, chinese)).toBe('最近使用：3分钟前。')
+  expect(stillUsed({ ...key, lastUsedAt: null }, english)).toBe('No use seen so far')
+})
+
+test('the form of an unfinished replacement is shown again, although the new key is listed', () => {
+  const key = (name: string, createdAt: string): ListedKey =>
+    listedKey({ id: name, name, createdAt, state: 'active', lastUsedAt: null } as unknown as UsedKey, undefined, 0)
+  const keys = [key('Export', '2026-11-20T12:00:00.000Z'), key('Export (2026-11-21)', '2026-11-21T12:00:00.000Z')]
+  const view = { csrf: '', keys, form: { name: '', expires: '', once: 'o' }, today: '2026-11-21' }
+  const formsOn = (notReplaced?: 'unfinished'): string[] => {
+    const page = keysPage({ ...view, notice: undefined, changes: [], notReplaced }, english, urlsFrom('/keys'))
+    return String(page.content).match(/[^/]*\/replace"/g) ?? []
+  }
+  expect(formsOn()).toEqual(['Export%20(2026-11-21)/replace"'])
+  expect(formsOn('unfinished')).toEqual(['Export%20(2026-11-21)/replace"', 'Export/replace"'])
 })
 
 test('a form that is sent again gives the first key, and cannot change it', () => {
