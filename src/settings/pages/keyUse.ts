@@ -1,7 +1,7 @@
 import { type Html, html } from '../../core/pages/html.ts'
 import type { FeedRead, ReadKeyUse } from '../../core/redis/readKeyUse.ts'
+import type { UsedKey } from '../accountKeyManager.ts'
 import type { Messages } from './english.ts'
-import type { ListedKey } from './keyPages.ts'
 import { timeIn } from './parts.ts'
 
 const hourMs = 3_600_000
@@ -28,8 +28,10 @@ function feedText({ askedAt, readTo }: FeedRead, isStill: boolean, say: Messages
   return isStill ? html`${until} <small class="still">${use.still} ${timeIn(say, askedAt)}</small>` : until
 }
 
+type StillUsed = Pick<UsedKey, 'lastUsedAt'> & { readonly use: ReadKeyUse | undefined; readonly listedAtMs: number }
+
 /** What still uses a key that has a replacement. */
-export function stillUsed({ use, lastUsedAt, listedAtMs }: ListedKey, say: Messages): string {
+export function stillUsed({ use, lastUsedAt, listedAtMs }: StillUsed, say: Messages): string {
   const { replaced, neverUsed } = say.keys
   if (lastUsedAt === null) return neverUsed
   const idleMs = listedAtMs - Date.parse(lastUsedAt)
