@@ -23,7 +23,7 @@ export const chinese: Messages = {
     neverUsed: '尚未发现使用记录',
     use: {
       lastDay: '最近 24 小时',
-      none: '尚未计入请求',
+      none: '没有计入的请求',
       requests: (count) => `约 ${count} 次请求`,
       refusals: (count) => `${count} 次因过于频繁被拒绝（429）`,
       mistakes: (count) => `${count} 次请求有误（400）`,

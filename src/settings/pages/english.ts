@@ -22,7 +22,7 @@ export const english = {
     neverUsed: 'No use seen so far',
     use: {
       lastDay: 'Last 24 hours',
-      none: 'None counted so far',
+      none: 'None counted',
       requests: (count: string) => (count === '1' ? 'About 1 request' : `About ${count} requests`),
       refusals: (count: string) => `${count} refused: too many at once (429)`,
       mistakes: (count: string) => `${count} not understood (400)`,
