@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 
-/** The sub-commands of `tidemark`. Each `file` exports `command`, a command of commander without name and description. */
+/** Each `file` exports `command`, a command of commander without name and description. */
 export const commands = [
   {
     name: 'api',
@@ -140,7 +140,7 @@ export const commands = [
 type Entry = (typeof commands)[number]
 export type CommandName = Entry['name']
 
-/** The URL of a path from the root of the project. */
+/** `path`: from the root of the project. */
 export const urlOf = (path: string): URL => new URL(`../${path}`, import.meta.url)
 
 export async function loadCommand({ name, file, description, example }: Entry): Promise<Command> {

@@ -18,13 +18,13 @@ const program = new Command('tidemark')
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? undefined : 1))
 
 const [first = '', second = ''] = process.argv.slice(2)
-const wanted = first === 'help' ? second : first
+const requested = first === 'help' ? second : first
 for (const entry of commands) {
   const { name, file, description } = entry
   // The container image has no tools and tests.
   if (!existsSync(urlOf(file))) continue
-  // Only the wanted command is loaded: `simulate` replaces the clock.
-  const command = name === wanted ? await loadCommand(entry) : new Command(name).description(description)
+  // Only this command is loaded: `simulate` replaces the clock.
+  const command = name === requested ? await loadCommand(entry) : new Command(name).description(description)
   program.addCommand(command.version(version))
 }
 await program.parseAsync()

@@ -20,7 +20,10 @@ function routeOf(url = '') {
 /** The Elasticsearch API in a path: `search` in `/a,b/_search`. */
 const apiOf = (path) => /\/_([a-z_]+)/.exec(path)?.[1] ?? 'index'
 
-/** OpenTelemetry's own instrumentations of what Tidemark serves and asks. */
+/**
+ * OpenTelemetry's own instrumentations of what Tidemark serves and requests. That of KafkaJS is left out: it makes two spans for each record, loses them before
+ * the bulk request, and adds headers to dead letters and key records. `records.mjs` takes its place.
+ */
 export const instrumentations = () => [
   new HttpInstrumentation({
     // Everything Tidemark asks by HTTP goes through undici.

@@ -55,7 +55,7 @@ export class MissedStates {
       // If Redis has no visible position of the old generation in a partition, followers may have read that partition to any offset.
       const below = new Map(
         ofType.map(({ partition, to }) => {
-          const read = Math.min(Number(to), published.get(partition) ?? Number(to))
+          const read = Math.min(Number(to), published.get(partition)?.position ?? Number(to))
           return [partition, Math.max(read, compared.get(partition) ?? 0)]
         }),
       )

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Command } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 import type { EntityType } from '../../src/core/model/ids.ts'
 import { readServing } from '../../src/core/redis/serving.ts'
 import { forgetVisiblePositions } from '../../src/core/redis/visiblePositions.ts'
@@ -12,7 +12,8 @@ import { finishSwitch } from './finishSwitch.ts'
 import type { FoundGeneration, Generation } from './generation.ts'
 import { unlessRemoved } from './generations.ts'
 import { MissedStates } from './missedStates.ts'
-import { expectAlone, generationsOf, RebuildPipeline } from './rebuildPipeline.ts'
+import { announceToMembers, fillAsMember } from './rebuildMembers.ts'
+import { expectAlone, generationsOf, RebuildPipeline, removeFilled } from './rebuildPipeline.ts'
 import { Reconciliation } from './reconcile.ts'
 import { findReplacedTypes, MixedLogs } from './replacedLogs.ts'
 import { ForgottenEntities } from './rereadTopics.ts'
@@ -25,11 +26,23 @@ const graceMs = 10_000
 const readersDeadlineMs = 600_000
 const pollMs = 1_000
 
-export const command = new Command().action(async () => {
-  await runEngineCommand('rebuild', rebuild)
-  // Otherwise a pipeline that did not stop in time would keep the process alive.
-  process.exit()
-})
+export const command = new Command()
+  .option(
+    '--member <number>',
+    'of several processes that rebuild together: 0 leads, any other helps to read the topics',
+    readMember,
+    0,
+  )
+  .action(async ({ member }: { member: number }) => {
+    await runEngineCommand('rebuild', member === 0 ? rebuild : fillAsMember)
+    // Otherwise a pipeline that did not stop in time would keep the process alive.
+    process.exit()
+  })
+
+function readMember(text: string): number {
+  if (!/^\d{1,3}$/.test(text)) throw new InvalidArgumentError('must be a whole number from 0 to 999')
+  return Number(text)
+}
 
 /**
  * Builds a new generation of indices from Kafka beside the serving one, copies to it the documents that only the old one still has, and switches readers to
@@ -61,9 +74,12 @@ export async function rebuild(options: CommandTools): Promise<void> {
   const untilFailed = { ...options, signal: AbortSignal.any([signal, failed.signal]) }
   const forgotten = new ForgottenEntities(untilFailed, serving, rules, replaced)
   const pipeline = new RebuildPipeline(untilFailed, target, rules, (error) => failed.abort(error))
+  const announcement = announceToMembers(redis, { tag: target.tag, holder })
   try {
-    // 5. Fills the new generation from Kafka.
+    // 5. Fills the new generation from Kafka, with the help of members.
     await pipeline.readToTheEnd()
+    await announcement.withdraw()
+    await pipeline.untilMembersHaveLeft()
     // 6. Compares it with the serving generation, and copies the documents that it lacks.
     const reconciliation = new Reconciliation(untilFailed, serving, target, replaced)
     await reconcileAll(untilFailed, reconciliation, forgotten)
@@ -77,6 +93,7 @@ export async function rebuild(options: CommandTools): Promise<void> {
     if (error instanceof MixedLogs) await removeFilled(options, target)
     throw error
   } finally {
+    await announcement.withdraw()
     await pipeline.stop()
   }
   // 8. Removes the old generation once it has no readers.
@@ -123,13 +140,6 @@ async function reconcileAll(options: CommandTools, reconciliation: Reconciliatio
   options.report.step(`${compared} documents compared, ${copied} copied`)
   await forgotten.copyRecorded(reconciliation)
   while ((await reconciliation.pass()).compared > smallPass);
-}
-
-/** Removes the generation that this rebuild was filling, unless it has served. */
-async function removeFilled(options: CommandTools, { tag }: Generation): Promise<void> {
-  const generations = generationsOf(options)
-  const filled = (await generations.find()).find(({ complete }) => complete?.tag === tag && !complete.hasServed)
-  if (filled !== undefined) await generations.delete(filled)
 }
 
 /**

@@ -2,14 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Registry } from 'prom-client'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { keepReadLogs, readLogsOf } from '../../src/core/redis/readLogs.ts'
+import { readPublishedPositions } from '../../src/core/redis/readVisiblePositions.ts'
 import { isSwitchLocked, redisTimeMs } from '../../src/core/redis/serving.ts'
 import { publishVisiblePositions } from '../../src/core/redis/visiblePositions.ts'
 import { until } from '../backoff.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { pipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
-import { rebuildGroup } from '../startOffsets.ts'
-import { documentTopics, type TopicRules } from '../topics.ts'
+import { fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
+import { documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
 import type { VisiblePartition } from '../visibilityPublisher.ts'
 import { visibleRound } from '../visibleRound.ts'
 import { untilCommittedPast } from './committedPast.ts'
@@ -72,21 +73,23 @@ export class RebuildPipeline {
     this.#running = this.#pipeline.run(this.#stopping.signal).catch(fail)
   }
 
+  /** The partitions that this process owns and of which the new generation shows every record below an offset. */
   visible(): readonly VisiblePartition[] {
     return this.#pipeline.publisher.visible()
   }
 
   /**
    * Waits until every record that is in the topics now is searchable in the new generation. Resolves with its visible partitions. `extendLock`, if the rebuild
-   * has the lock of the switch, is called several times a second. As the watermark stands still meanwhile, the wait then has a deadline.
+   * has the lock of the switch, is called several times a second. As the watermark stands still meanwhile, the wait then has a deadline. Without `extendLock`,
+   * members may read some of the partitions.
    */
   async readToTheEnd(extendLock?: () => Promise<void>): Promise<readonly VisiblePartition[]> {
     const { source, config, report, signal } = this.#tools
     const ends = await source.offsetRanges(documentTopics(config))
     const total = [...ends.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0)
-    let reported = ''
+    const reportBlocked = this.#blockedReporter()
     for (let waitedMs = 0; ; waitedMs += pollMs) {
-      const visible = this.visible()
+      const visible = extendLock === undefined ? await this.#visibleOfAllMembers() : this.visible()
       const positions = new Map(visible.map((partition) => [partitionName(partition), partition.to]))
       const unread = [...ends].map(([name, { low, high }]) => Math.max(0, Number(high - (positions.get(name) ?? low))))
       const left = unread.reduce((sum, records) => sum + records, 0)
@@ -94,15 +97,63 @@ export class RebuildPipeline {
       if (left === 0 && [...ends.keys()].every((name) => positions.has(name))) return visible
       if (extendLock !== undefined && waitedMs > switchDeadlineMs)
         throw new Error('the new generation does not reach the end of the topics in time')
-      const blocked = Object.values(this.#pipeline.blockedReasons())
-      const reasons = blocked.filter((reason) => reason !== undefined).join('; ')
-      if (reasons !== '' && reasons !== reported) {
-        report.step(`waiting: ${reasons}`)
-        reported = reasons
-      }
+      reportBlocked()
       // Under the lock, there is no such check: it would delay the renewal of the lock, and the deadline ends the wait in any case.
       if (extendLock === undefined && waitedMs % checkMs === 0) await this.expectUndisturbed()
       await extendLock?.()
+      await sleep(pollMs, undefined, { signal })
+    }
+  }
+
+  /** Returns a function that reports why the pipeline makes no progress, once for each change of the reasons. */
+  #blockedReporter(): () => void {
+    let reported = ''
+    return () => {
+      const blocked = Object.values(this.#pipeline.blockedReasons())
+      const reasons = blocked.filter((reason) => reason !== undefined).join('; ')
+      if (reasons !== '' && reasons !== reported) {
+        this.#tools.report.step(`waiting: ${reasons}`)
+        reported = reasons
+      }
+    }
+  }
+
+  /**
+   * The visible partitions of this process and of its members. A partition of a member is visible up to the offset that the member has both published and
+   * committed.
+   */
+  async #visibleOfAllMembers(): Promise<readonly VisiblePartition[]> {
+    const own = this.visible()
+    const owned = new Set(this.#pipeline.documentPartitions().map(partitionName))
+    const { source, config, redis } = this.#tools
+    const { tag } = this.#generation
+    const commits = await fetchCommittedOffsets(source, rebuildGroup(config.CONSUMER_GROUP), documentTopics(config))
+    const others: VisiblePartition[] = []
+    for (const topic of documentTopics(config))
+      for (const [partition, published] of await readPublishedPositions(redis, entityTypeIn(topic, config), tag)) {
+        const name = partitionName({ topic, partition })
+        const commit = commits.get(name)
+        if (owned.has(name) || commit?.generation !== tag) continue
+        const position = BigInt(published.position)
+        const to = position < commit.position ? position : commit.position
+        others.push({ topic, partition, to, timeMs: Math.min(published.timeMs, commit.coveredAtMs) })
+      }
+    return [...own, ...others]
+  }
+
+  /**
+   * Waits until all members have left, and this process has got their partitions. Then only this process writes to the new generation: what a member had not
+   * committed is read again.
+   */
+  async untilMembersHaveLeft(): Promise<void> {
+    const { source, config, report, signal } = this.#tools
+    const group = rebuildGroup(config.CONSUMER_GROUP)
+    for (let waitedMs = 0; ; waitedMs += pollMs) {
+      const partitions = await source.offsetRanges(documentTopics(config))
+      const ownsAll = this.#pipeline.documentPartitions().length === partitions.size
+      if (ownsAll && (await source.groupMembers(group)).length === 1) return
+      if (waitedMs === pollMs) report.step('waiting until the members have left')
+      if (waitedMs % checkMs === 0) await this.expectUndisturbed()
       await sleep(pollMs, undefined, { signal })
     }
   }
@@ -175,6 +226,13 @@ export class RebuildPipeline {
     await Promise.race([this.#stopped, sleep(stopDeadlineMs, undefined, { ref: false })])
     return this.#pipeline.consumer.inFlightBytes === 0
   }
+}
+
+/** Removes a generation that rebuilds have filled, unless it has served. */
+export async function removeFilled(options: CommandTools, { tag }: Generation): Promise<void> {
+  const generations = generationsOf(options)
+  const filled = (await generations.find()).find(({ complete }) => complete?.tag === tag && !complete.hasServed)
+  if (filled !== undefined) await generations.delete(filled)
 }
 
 export const generationsOf = (

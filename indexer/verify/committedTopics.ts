@@ -1,6 +1,6 @@
 import { entityTypeOf } from '../../src/core/elasticsearch/indices.ts'
 import { partitionName, type SourceRecord, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
-import { documentId, type Offset } from '../../src/core/model/ids.ts'
+import { documentId, type EntityType, type Offset } from '../../src/core/model/ids.ts'
 import { readKey } from '../../src/core/model/record.ts'
 import { convertRecord } from '../convertRecord.ts'
 import type { Generation } from '../generations/generation.ts'
@@ -8,6 +8,7 @@ import { Generations } from '../generations/generations.ts'
 import { fetchStartOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, entityTypeIn } from '../topics.ts'
 import { type ComparedRecord, type DocumentComparison, deadLetterVersion, storedContentOf } from './compareDocuments.ts'
+import { hasPartition } from './share.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
 /**
@@ -40,7 +41,7 @@ export class CommittedTopics {
 
   /** Reads which generation serves, and the commits for it. Throws if no generation serves, or a partition with records has no commit for it. */
   static async note(context: VerifyContext): Promise<CommittedTopics> {
-    const { config, source, elasticsearch, signal } = context
+    const { config, source, elasticsearch, share, signal } = context
     const generation = await new Generations(elasticsearch, config, { signal }).serving()
     if (generation === undefined) throw new Error('no complete generation of indices serves')
     if (!generation.hasCurrentMappings)
@@ -55,6 +56,10 @@ export class CommittedTopics {
       indexedLogs: async () => new Map(),
       clock: Date.now,
     })
+    if (share.count > 1 && Object.values(generation.hasCarriedOver).includes(true))
+      throw new Error(
+        `generation ${generation.number} has documents that a rebuild carried over from a replaced log, which name no partition: verify it without --share`,
+      )
     // Read after the commits, so that no commit is above the end of its partition.
     const ranges = await source.offsetRanges(topics)
     const partitions = [...ranges].map(([name, { topic, partition, low, high }]): Partition => {
@@ -91,9 +96,22 @@ export class CommittedTopics {
     if (now.#partitions.size > this.#partitions.size) throw new Error('a partition was added meanwhile')
   }
 
+  /** For each type of entities, the numbers of all partitions of its topic. */
+  partitionNumbers(): Readonly<Record<EntityType, readonly number[]>> {
+    const numbers: Record<EntityType, number[]> = { forms: [], submissions: [] }
+    for (const { topic, partition } of this.#partitions.values())
+      numbers[entityTypeIn(topic, this.#context.config)].push(partition)
+    return numbers
+  }
+
   /** The number of offsets (with or without a record) that no indexer had committed when the comparison started. */
   get uncommitted(): number {
-    return [...this.#partitions.values()].reduce((sum, { high, committed }) => sum + Number(high - committed), 0)
+    return this.#own().reduce((sum, { high, committed }) => sum + Number(high - committed), 0)
+  }
+
+  /** The partitions of the context's share. */
+  #own(): Partition[] {
+    return [...this.#partitions.values()].filter(({ partition }) => hasPartition(this.#context.share, partition))
   }
 
   /** Reads the committed records into `comparison`. */
@@ -110,7 +128,7 @@ export class CommittedTopics {
 
   async #readOn(what: string, endOf: (partition: Partition) => bigint, comparison: DocumentComparison): Promise<void> {
     const { config, source, report, pauseIfBusy, signal } = this.#context
-    const unread = [...this.#partitions.values()].filter((partition) => partition.next < endOf(partition))
+    const unread = this.#own().filter((partition) => partition.next < endOf(partition))
     const total = unread.reduce((sum, partition) => sum + Number(endOf(partition) - partition.next), 0)
     let done = 0
     for (const topic of documentTopics(config)) {

@@ -107,7 +107,7 @@ const schema = `
     PRIMARY KEY (type, id, partition, offset)
   ) WITHOUT ROWID;
   CREATE TABLE documents (
-    kind TEXT, id TEXT, version REAL, changedAtMs REAL, isTombstone INTEGER, digest BLOB,
+    kind TEXT, id TEXT, version REAL, changedAtMs REAL, isTombstone INTEGER, digest BLOB, isInOtherShare INTEGER,
     PRIMARY KEY (kind, id)
   ) WITHOUT ROWID;
 `
@@ -126,7 +126,7 @@ const judgement = (part: 'list' | 'detail'): string => `
     ORDER BY id LIMIT ${pageSize}
   ),
   judged AS (
-    SELECT page.id, document.version, document.digest, document.changedAtMs, document.isTombstone,
+    SELECT page.id, document.version, document.digest, document.changedAtMs, document.isTombstone, document.isInOtherShare,
       coalesce(max(record.version), 0) AS newest,
       coalesce(max(record.version) FILTER (WHERE record.isCommitted), 0) AS required,
       coalesce(min(record.version) = ${deadLetterVersion}, FALSE) AS hasDeadLetter,
@@ -145,6 +145,7 @@ const judgement = (part: 'list' | 'detail'): string => `
   )
   SELECT id, version, newest, required, changedAtMs, changedAtLeastMs, CASE
     WHEN version IS NULL THEN iif(required > 0, 'missing', NULL)
+    WHEN isInOtherShare AND version >= required THEN NULL
     -- The dead letter is a later record with the same key, so that compaction has removed the record of the document.
     WHEN version > newest AND hasDeadLetter THEN NULL
     -- Kafka removes a deletion after delete.retention.ms. Its tombstone stays in the index.
@@ -175,7 +176,7 @@ export class DocumentComparison {
       VALUES (:type, :id, :partition, :offset, :version, :changedAtLeastMs, :isCommitted, :list, :detail)`,
   )
   readonly #setDocument = this.#database.prepare(
-    'INSERT OR REPLACE INTO documents VALUES (:kind, :id, :version, :changedAtMs, :isTombstone, :digest)',
+    'INSERT OR REPLACE INTO documents VALUES (:kind, :id, :version, :changedAtMs, :isTombstone, :digest, :isInOtherShare)',
   )
   readonly #markDeadLetter = this.#database.prepare(
     `UPDATE records SET version = ${deadLetterVersion} WHERE type = ? AND id = ? AND partition = ? AND offset = ?`,
@@ -185,8 +186,9 @@ export class DocumentComparison {
     this.#addRecord.run(record)
   }
 
-  setDocument(document: ComparedDocument): void {
-    this.#setDocument.run(document)
+  /** `isInOtherShare`: the document was made from a record in a partition of another share, which compares it; this share has older records of its entity. */
+  setDocument(document: ComparedDocument, isInOtherShare = false): void {
+    this.#setDocument.run({ ...document, isInOtherShare: Number(isInOtherShare) })
   }
 
   markDeadLetter(type: EntityType, id: string, partition: string, offset: string): void {

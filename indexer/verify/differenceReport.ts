@@ -7,12 +7,18 @@ const maxNamed = 1_000
 const accountKeyDifferences = ['key-accepted', 'key-deletion', 'key-contested', 'key-missing', 'key-differs'] as const
 const documentDifferences = ['unexpected', 'missing', 'older', 'newer', 'content', 'time'] as const
 export type Mismatch = (typeof documentDifferences)[number]
-export type DifferenceKind = (typeof accountKeyDifferences)[number] | Mismatch | `${Mismatch}-detail`
+export type DifferenceKind =
+  | (typeof accountKeyDifferences)[number]
+  | Mismatch
+  | `${Mismatch}-detail`
+  /** A detail document without its list document. Only shares report it, since they read detail documents by list documents. */
+  | 'unlisted-detail'
 
 /** The most serious kinds first. `docs/runbook.md` explains them. */
 const kinds: readonly DifferenceKind[] = [
   ...accountKeyDifferences,
   ...documentDifferences.flatMap((mismatch) => [mismatch, `${mismatch}-detail`] as const),
+  'unlisted-detail',
 ]
 /** Kinds that are listed but do not count as differences: in these cases the index is usually right. */
 const notes: ReadonlySet<DifferenceKind> = new Set(['newer', 'newer-detail'])

@@ -1,7 +1,5 @@
 import { constants, setPriority } from 'node:os'
 import { Command } from 'commander'
-import { documentKinds, type Indices } from '../../src/core/elasticsearch/indices.ts'
-import { readWhole, scan } from '../../src/core/elasticsearch/readDocuments.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { jsonLine, summaryOf } from '../../src/core/monitoring/log.ts'
 import { readDeadLetter } from '../deadLetters/deadLetters.ts'
@@ -9,18 +7,26 @@ import { type CommandTools, readIdentifier, runEngineCommand } from '../engineCo
 import { documentTopics, entityTypeIn } from '../topics.ts'
 import { CommittedTopics } from './committedTopics.ts'
 import { verifyAccountKeys } from './compareAccountKeys.ts'
-import { comparedOf, DocumentComparison } from './compareDocuments.ts'
+import { DocumentComparison } from './compareDocuments.ts'
 import { DifferenceReport } from './differenceReport.ts'
+import { readAgain, readIndices, readShareOfIndices, reportUnlistedDetails } from './readIndices.ts'
+import { readShare, type Share, wholeShare } from './share.ts'
 import { pausesAsLong, type VerifyContext } from './verifyContext.ts'
 
 const exitCodes = { equal: 0, different: 1, notJudged: 2 }
 
 export const command = new Command()
   .option('--team <id>', 'compares only what belongs to this team', readIdentifier<TeamId>)
+  .option(
+    '--share <share>',
+    'compares only the partitions of one of several shares, as 0/8 to 7/8',
+    readShare,
+    wholeShare,
+  )
   .option('--json', 'print one JSON object')
   .addHelpText('after', '\nExit code 0: equal. 1: with differences. 2: could not be judged.')
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exitCodes.notJudged))
-  .action(async ({ team, json }: { team?: TeamId; json?: true }) => {
+  .action(async ({ team, share, json }: { team?: TeamId; share: Share; json?: true }) => {
     // Without this handler, Node would exit with code 1, which means that there are differences.
     process.on('uncaughtException', (error) => {
       process.stderr.write(`verify: ${summaryOf(error)}\n`)
@@ -29,7 +35,7 @@ export const command = new Command()
     // Processes that serve requests on this machine get the processor first.
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
     const run = async (tools: CommandTools): Promise<void> => {
-      const { lines, result } = await verify({ ...tools, team, pauseIfBusy: pausesAsLong(tools.signal) })
+      const { lines, result } = await verify({ ...tools, team, share, pauseIfBusy: pausesAsLong(tools.signal) })
       tools.report.end()
       process.stdout.write(json ? jsonLine(result) : lines.map((line) => `${line}\n`).join(''))
       process.exitCode = result.equal ? exitCodes.equal : exitCodes.different
@@ -38,14 +44,15 @@ export const command = new Command()
   })
 
 /**
- * Compares every document and every account key with the topics. Resolves with `lines` (one for each difference, the last one with the result) and with the
+ * Compares every document and every account key with the topics; with a share of several, the documents of its partitions, and account keys only in the
+ * first share. Resolves with `lines` (one for each difference, the last one with the result) and with the
  * same as an object. Rejects if the result would not be valid: indices, commits or Redis are incomplete, or were replaced meanwhile.
  */
 export async function verify(context: VerifyContext) {
   const differences = new DifferenceReport()
-  const accountKeys = await verifyAccountKeys(context, differences)
+  const accountKeys = context.share.number === 0 ? await verifyAccountKeys(context, differences) : 0
   const { documents, records, uncommitted } = await verifyDocuments(context, differences)
-  if (context.team !== undefined && documents + records + accountKeys === 0)
+  if (context.team !== undefined && context.share.count === 1 && documents + records + accountKeys === 0)
     throw new Error(`neither the topics nor the replica hold anything of the team ${context.team}`)
   const { isEqual, lines, summary, noted, counts, differences: named } = differences.report()
   const last = [
@@ -69,25 +76,26 @@ type Verified = {
  * may be. Meanwhile, records are appended and indexed. Rejects if indices or topics are replaced meanwhile.
  */
 export async function verifyDocuments(context: VerifyContext, differences: DifferenceReport): Promise<Verified> {
-  const { elasticsearch, report, pauseIfBusy, signal } = context
+  const { report, share, pauseIfBusy } = context
   const topics = await CommittedTopics.note(context)
   const { number, indices } = topics.generation
   report.step(`generation ${number} is compared with the topics; digests go to a temporary file without a name`)
   const comparison = new DocumentComparison()
   try {
     await topics.readCommitted(comparison)
-    await readIndices(context, indices, comparison)
+    if (share.count === 1) await readIndices(context, indices, comparison)
+    else {
+      await readShareOfIndices(context, indices, topics.partitionNumbers(), comparison)
+      await reportUnlistedDetails(context, indices, differences)
+    }
     await topics.readAppended('later records read', comparison)
 
     report.step('digests are compared')
     let isEqual = true
     for (const { kind, found } of comparison.differences()) {
       isEqual &&= found.length === 0
-      // Reads documents that differ once more, since a write may have been in flight. A document that is not found in the shard of its team, because it is
-      // in another one, stays as it was read.
       const ids = found.map(({ id }) => id)
-      for await (const part of readWhole(elasticsearch, indices[kind], ids, { signal }))
-        for (const document of part) comparison.setDocument(comparedOf(kind, document))
+      await readAgain(context, indices, kind, ids, comparison)
       await pauseIfBusy()
     }
     if (!isEqual) {
@@ -107,27 +115,6 @@ export async function verifyDocuments(context: VerifyContext, differences: Diffe
     comparison.close()
     // Also after an error, since this check may find its cause: an index was missing because another generation serves now.
     await topics.expectUnchanged()
-  }
-}
-
-const maxPartDocuments = 250
-
-/** Reads every document of the indices, each index in one snapshot. If the context has a team, reads only documents with its routing. */
-async function readIndices(context: VerifyContext, indices: Indices, comparison: DocumentComparison): Promise<void> {
-  const { elasticsearch, report, team, pauseIfBusy, signal } = context
-  const query = team === undefined ? { match_all: {} } : { term: { _routing: team } }
-  for (const kind of documentKinds) {
-    const index = indices[kind]
-    const { count } = await elasticsearch.count({ index, query }, { signal })
-    let read = 0
-    for await (const part of scan(elasticsearch, index, { query, size: maxPartDocuments }, { signal })) {
-      for (const document of part) {
-        comparison.setDocument(comparedOf(kind, document))
-        await pauseIfBusy()
-      }
-      read += part.length
-      report.progress(`${kind} read`, read, count)
-    }
   }
 }
 

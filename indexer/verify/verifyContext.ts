@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import type { CommandTools } from '../engineCommand.ts'
+import type { Share } from './share.ts'
 
 export type VerifyContext = CommandTools & {
   /** Compares only documents and keys of this team; undefined for all teams. */
   readonly team: TeamId | undefined
+  readonly share: Share
   /** To be awaited after every small piece of work. It pauses about half of the time, so that readers and writers have the engines to themselves meanwhile. */
   pauseIfBusy(): Promise<void>
 }

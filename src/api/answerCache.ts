@@ -2,33 +2,31 @@ import { LRUCache } from 'lru-cache'
 import type { Counter, Registry } from 'prom-client'
 import { metricsIn } from '../core/monitoring/metrics.ts'
 
-/** A rendered answer: its body, and for a page the total of its list. */
+/** `totalDocs`: the length of a page's whole list. */
 export type Rendered = { readonly body: Buffer; readonly totalDocs?: number }
 
-/** An answer ready to send; `compression` is its `Content-Encoding`. */
 export type Answer = Rendered & { readonly compression: string | undefined }
 
-/** The largest part of the cache for one answer: a few large answers must not displace all others. */
+/** A larger part of the cache for one answer would displace too many others. */
 const maxPartOfCache = 1 / 16
-/** The estimated overhead of an entry, besides body and key. */
 const entryBytes = 300
 
 type LookupResult = 'hit' | 'shared' | 'miss'
 
-/** An answer that is being made. `isAbandoned`: its client has disconnected. */
+/** `isAbandoned`: whether the client that made the request has disconnected. */
 type PendingAnswer = { readonly answer: Promise<Answer>; isAbandoned(): boolean }
 
 /**
- * An LRU cache of rendered answers. A cache key stands for everything on which its answer depends: team, version of the list, path, parameters and
- * encoding. So no answer is ever invalidated: after a change, the list has a new version, and requests use another cache key. `respond.ts` decides when
- * a cached answer is served.
+ * An LRU cache of rendered answers. A cache key names everything on which its answer depends: team, list version, path, parameters and encoding.
+ * After a change, requests use another key, because the list has a new version. So no answer is ever invalidated. `respond.ts` decides when a cached
+ * answer is served.
  */
 export class AnswerCache {
   readonly #cache: LRUCache<string, Answer> | undefined
   readonly #pending = new Map<string, PendingAnswer>()
   readonly #lookups: Counter<'result'>
 
-  /** `maxBytes` 0 turns the cache off: each request makes its own answer. */
+  /** `maxBytes` 0 turns the cache off. */
   constructor(maxBytes: number, registry: Registry) {
     if (maxBytes > 0)
       this.#cache = new LRUCache({
@@ -50,21 +48,21 @@ export class AnswerCache {
     return cached
   }
 
-  /** Makes and caches an answer. Concurrent requests for a cache key share one call of `make`. Rejects with the error of `make`. */
+  /** Makes and caches an answer. Concurrent requests for a cache key share one call of `make`, and its error. */
   async make(key: string, make: () => Promise<Answer>, isAbandoned: () => boolean): Promise<Answer> {
     if (this.#cache === undefined) return await this.#count('miss', make())
     for (let pending = this.#pending.get(key); pending !== undefined; pending = this.#pending.get(key)) {
       try {
         return await this.#count('shared', pending.answer)
       } catch (error) {
-        // If the client for which the answer was made has disconnected, the error may be the abort of its query: this client tries again.
+        // The client of the first request has disconnected, which may have aborted its query. This client is still connected, so it tries again.
         if (!pending.isAbandoned()) throw error
       }
     }
     const answer = make().finally(() => this.#pending.delete(key))
     this.#pending.set(key, { answer, isAbandoned })
     const made = await this.#count('miss', answer)
-    // Copied, because a slice refers to a larger buffer, which would stay in memory as a whole.
+    // Copied, because a slice would keep its larger buffer in memory.
     this.#cache.set(key, { ...made, body: Buffer.from(new Uint8Array(made.body).buffer) })
     return made
   }

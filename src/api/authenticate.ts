@@ -13,13 +13,10 @@ import { releaseOrThrow, whenClosed } from './requestsInFlight.ts'
 
 type RequestHeaders = Pick<ApiContext, 'req' | 'get'>
 
-/**
- * The most concurrent authenticated requests, in total and of one team. They are bounded because each may have an unread answer in memory. About half
- * of them may wait for a change (`waiting.ts`).
- */
+/** Bounded, because each authenticated request may have an unread answer in memory. About half of them may wait for a change (`waiting.ts`). */
 const maxAuthenticated = { maxRunning: 2_048, maxRunningPerTenant: 512 }
 
-/** Accepts a request with an active account key, within the key's rate limit and the team's share of concurrent requests. */
+/** Accepts a request with a valid account key, within the key's rate limit and the team's bound. */
 export function authenticate(lookUp: LookUp, requestsPerMinute: number, nowMs: () => number): ApiMiddleware {
   const queue = new FairQueue(maxAuthenticated)
   return async (ctx, next) => {
@@ -49,7 +46,6 @@ export const countUse =
     }
   }
 
-/** Sets the rate limit headers, and throws `rate_limited` if the request exceeds the limit. */
 function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: RequestWindow): void {
   const resetSeconds = Math.max(1, Math.ceil(leftMs / 1000))
   ctx.set('RateLimit-Policy', `"key";q=${limit};w=${windowSeconds}`)
@@ -61,7 +57,7 @@ function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: 
     })
 }
 
-/** Validates a request's key again after a wait, without counting it, and updates the freshness in its state. */
+/** Validates a request's key again after a wait, without counting the request. */
 export const createRecheck =
   (lookUp: LookUp, nowMs: () => number) =>
   async (ctx: RouteContext): Promise<void> => {
@@ -70,10 +66,7 @@ export const createRecheck =
     ctx.state.freshness = freshness
   }
 
-/**
- * Looks up a request's key, and counts the request if `isCounted`. Throws `unauthorized`, or `AccountKeysIncomplete` or `RedisUnavailable` while keys
- * cannot be looked up.
- */
+/** Counts the request if `isCounted`. Throws `unauthorized`, or `AccountKeysIncomplete` or `RedisUnavailable` while keys cannot be looked up. */
 async function lookUpValid(lookUp: LookUp, ctx: RequestHeaders, nowMs: number, isCounted: boolean) {
   const lookup = await fromRedis(lookUp(keyDigestOf(ctx), isCounted ? nowMs : undefined))
   if (lookup.kind === 'incomplete') throw new AccountKeysIncomplete()
@@ -81,7 +74,7 @@ async function lookUpValid(lookUp: LookUp, ctx: RequestHeaders, nowMs: number, i
   return { holder: lookup.holder, freshness: lookup.freshness, window: lookup.window }
 }
 
-/** The digest of a request's account key. Throws `unauthorized` if the request has no account key, `bad_request` if it has two. */
+/** Throws `unauthorized` without an account key, `bad_request` for two `Authorization` headers. */
 function keyDigestOf(ctx: RequestHeaders): Digest {
   if ((ctx.req.headersDistinct['authorization'] ?? []).length > 1)
     throw apiError('bad_request', 'Authorization must be sent only once')
@@ -96,7 +89,6 @@ export const unauthorized = (isTokenSent: boolean): ApiError =>
     rejection: 'unauthorized',
   })
 
-/** Whether the key that was found now is valid, and is the key with which the request was accepted. */
 const isStillAccepted = ({ teamId, keyId }: KeyHolder, current: KeyHolder | null, nowMs: number): boolean =>
   current !== null && isValid(current, nowMs) && current.teamId === teamId && current.keyId === keyId
 
@@ -105,9 +97,9 @@ const watchTickMs = 400
 type WatchedRequest = { readonly digest: Digest; readonly holder: KeyHolder; onRefused(): void }
 
 /**
- * Looks up the keys of long requests (exports, large pages, waits) periodically, all in one round trip to Redis, so that a revoked or expired key ends
- * its requests within a second. While Redis cannot answer, keys stay accepted. `readHolders` returns holders in the order of its digests, or undefined
- * while the account-key store is incomplete.
+ * Looks up the keys of long requests (exports, large pages, waits) in one round trip to Redis, so that a revoked or expired key ends its requests
+ * within a second. While Redis cannot answer, keys stay accepted. `readHolders` returns holders in the order of its digests; undefined while the
+ * store of account keys is incomplete.
  */
 export function watchKeys(
   readHolders: (digests: readonly Digest[]) => Promise<readonly (KeyHolder | null)[] | undefined>,

@@ -12,12 +12,12 @@ import type { CursorKey } from '../core/redis/visiblePositions.ts'
  *
  *   `TM` (2 bytes) | format (1) | entity type (1) | id of the key (4) | initialisation vector (12) | ciphertext of AES-256-GCM | tag (16)
  *
- * A cursor is encrypted, because its offsets reveal how much all teams of the platform send. Format, type and key id are readable, so that a cursor of
- * a later release, of the other list or of an unknown generation is not mistaken for a damaged cursor.
+ * It is encrypted, because offsets reveal how much all teams of the platform send. Format, type and key id are readable. So a cursor of a later release,
+ * of the other list or of an unknown generation is not mistaken for a damaged one.
  */
 const magic = Buffer.from('TM')
 const format = 1
-/** Later releases may use formats up to this number; this release reports a cursor of such a format as `newer`. */
+/** Later releases may use formats up to this number. This release reports such a cursor as `newer`. */
 const lastFormat = 15
 const typeCodes: Readonly<Record<EntityType, number>> = { forms: 0, submissions: 1 }
 const keyIdBytes = 4
@@ -28,33 +28,33 @@ const tagBytes = 16
 /** A cursor of 200 partitions takes less than 3 KiB. */
 export const maxCursorCharacters = 4_096
 
-/** 96 bits of the hash of a list's version, in base64url. */
+/** 96 bits of the hash of a list version, in base64url. */
 export type VersionHash = Branded<string, 'VersionHash'>
 const versionBytes = 12
 
 export const hashVersion = (version: ListVersion): VersionHash =>
   hash('sha256', version, 'buffer').subarray(0, versionBytes).toString('base64url') as VersionHash
 
-/** For each partition an offset, which stands for all records below it. A partition that was added to the topic later has no element, which means 0. */
+/** By partition: an offset that stands for all records below it. A partition that was added later has no element, which means 0. */
 export type Offsets = readonly number[]
 
 export type ChangeCursor = {
-  /** The version of the list that was read together with the target of the last walk. */
+  /** The list version that was read together with the last target. */
   readonly version: VersionHash
   /** The client has every change of a record below these offsets. */
   readonly since: Offsets
   readonly walk: Walk | undefined
 }
 
-/** A walk whose last page was not answered yet. */
+/** A walk answers, page by page, all changes between `since` and a fixed `target`. The cursor contains it until its last page is answered. */
 export type Walk = {
-  /** The walk reads from `since` to below these offsets. No offset is lower than in `since`. */
+  /** Upper bounds, exclusive. No offset is lower than in `since`. */
   readonly target: Offsets
   /** Changes below this position were answered. */
   readonly next: LogPosition
-  /** If several rows share the log position `next`: the rows up to this list `position` were answered, too. */
+  /** If several rows share the log position `next`: the list `position` of the last answered row. */
   readonly after: string | undefined
-  /** Whether the walk began without a cursor, so that it names no deletions. */
+  /** A walk that began without a cursor has no deletions. */
   readonly isFirst: boolean
 }
 
@@ -66,7 +66,6 @@ export type CursorScope = {
   readonly fields: Served | undefined
 }
 
-/** The first bytes of a key's SHA-256, in hex. */
 export type CursorKeyId = Branded<string, 'CursorKeyId'>
 
 export const keyIdOf = (key: CursorKey): CursorKeyId => idBytesOf(key).toString('hex') as CursorKeyId
@@ -74,7 +73,7 @@ export const keyIdOf = (key: CursorKey): CursorKeyId => idBytesOf(key).toString(
 const idBytesOf = (key: CursorKey): Buffer => hash('sha256', bytesOf(key), 'buffer').subarray(0, keyIdBytes)
 const bytesOf = (key: CursorKey): Buffer => Buffer.from(key, 'base64')
 
-/** Encrypts a cursor with the key of the generation that was read. Throws if it would be too long. `iv`: 12 random bytes. */
+/** Encrypts a cursor with the key of the generation that was read. Throws if the cursor would be too long. */
 export function sealCursor(
   cursor: ChangeCursor,
   key: CursorKey,
@@ -90,7 +89,6 @@ export function sealCursor(
   return text
 }
 
-/** A cursor after everything that is visible now. */
 export const cursorNow = (visible: VisibleList, scope: CursorScope): string =>
   sealCursor(
     { version: hashVersion(visible.version), since: offsetsOf(visible), walk: undefined },
@@ -100,14 +98,13 @@ export const cursorNow = (visible: VisibleList, scope: CursorScope): string =>
 
 export const offsetsOf = ({ partitions }: VisibleList): Offsets => partitions.map(({ position }) => position)
 
-/** `sealed`: a cursor that may be decrypted. `newer`: a cursor of a later release. `invalid`: no cursor, or a cursor of the other list. */
+/** `sealed`: may be decrypted. `newer`: of a later release. `invalid`: damaged, or of the other list. */
 export type ParsedCursor =
   | { readonly kind: 'sealed'; readonly keyId: CursorKeyId; readonly bytes: Buffer }
   | { readonly kind: 'newer' }
   | { readonly kind: 'invalid' }
 export type SealedCursor = Extract<ParsedCursor, { readonly kind: 'sealed' }>
 
-/** Reads the readable part of a cursor. */
 export function parseCursor(text: string, type: EntityType): ParsedCursor {
   const bytes = Buffer.from(text, 'base64url')
   const isLongEnough = bytes.length >= headBytes + ivBytes + versionBytes + tagBytes
@@ -120,7 +117,7 @@ export function parseCursor(text: string, type: EntityType): ParsedCursor {
   return { kind: 'sealed', keyId, bytes }
 }
 
-/** Decrypts a cursor; undefined if it was altered, or was issued with another key or for another scope. */
+/** Undefined if the cursor was altered, or was issued with another key or for another scope. */
 export function openCursor({ bytes }: SealedCursor, key: CursorKey, scope: CursorScope): ChangeCursor | undefined {
   const head = bytes.subarray(0, headBytes)
   const iv = bytes.subarray(headBytes, headBytes + ivBytes)
@@ -133,7 +130,7 @@ export function openCursor({ bytes }: SealedCursor, key: CursorKey, scope: Curso
   return content === undefined ? undefined : cursorIn(content)
 }
 
-/** The associated data of AES-GCM: decryption fails for another team, list, view or `fields`. */
+/** Associated data of AES-GCM: decryption fails for another team, list, view or `fields`. */
 const boundTo = (head: Buffer, { type, teamId, view, fields }: CursorScope): Buffer =>
   Buffer.concat([head, Buffer.from(JSON.stringify([teamId, type, view, fields ?? null]))])
 
@@ -173,9 +170,7 @@ function cursorIn(content: Buffer): ChangeCursor {
   return { version, since, walk: { target, next, after, isFirst: kind === walkCodes.first } }
 }
 
-/**
- * LEB128: seven bits a byte, the lowest first; the highest bit is set if another byte follows. Bit operators would cut numbers to 32 bits.
- */
+/** LEB128: seven bits a byte, lowest first; the highest bit is set if another byte follows. Bit operators would cut numbers to 32 bits. */
 function varint(number: number): number[] {
   const bytes: number[] = []
   let rest = number

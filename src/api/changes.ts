@@ -29,10 +29,8 @@ import type { PickRow } from './search/searchPage.ts'
 const defaultLimit = 100
 const maxLimit = 1_000
 
-/** The value of `cursor` for changes from now on. */
 const fromNowOn = 'latest'
 
-/** Members of every row, besides its `id`; `fields` may name them. */
 const membersOfRows = ['changedAt', 'deleted']
 
 const parametersOf = (type: EntityType) =>
@@ -58,7 +56,6 @@ interface ChangesParameters {
   readonly fields?: string | undefined
 }
 
-/** A request for changes of a team's list. */
 type ChangesRequest = {
   readonly ctx: RouteContext
   readonly deps: RouteDeps
@@ -68,8 +65,8 @@ type ChangesRequest = {
 }
 
 /**
- * One answer. `cursor`: where the next answer begins. `hasMore`: the walk has more pages. `isCurrent`: with this answer, the client has every change
- * below the watermark of the answer.
+ * `cursor`: where the next answer begins. `hasMore`: whether the walk has more pages. `isCurrent`: whether the client now has every change before the
+ * watermark of the answer.
  */
 type Page = {
   readonly items: readonly Buffer[]
@@ -78,13 +75,12 @@ type Page = {
   readonly isCurrent: boolean
 }
 
-/** The route of a list's change feed. */
 export function changesRoute(type: EntityType) {
   const schema = parametersOf(type)
   const respondWithChanges: Route = async (ctx, deps) => {
     const { cursor, limit, view, fields } = deps.readParameters(ctx, schema) as ChangesParameters
     const selected = selectedFields(fields, [...membersOfRows, ...lists[type][view]])
-    // The id is always included, because clients store rows by their ids.
+    // Clients store rows by their ids, so the id is always included.
     const picked = selected?.some((member) => member === 'id') ? selected : selected && ['id', ...selected]
     const scope = { type, teamId: ctx.state.holder.teamId, view, fields: selected }
     const request = { ctx, deps, scope, limit, pick: pickFields(picked) }
@@ -101,7 +97,7 @@ async function pageOf(request: ChangesRequest, cursor: string | undefined): Prom
   return cursor === fromNowOn ? await beginNow(request) : await continueOrWait(request, cursor)
 }
 
-/** The next page. With `Prefer: wait`, resolves once the page has a row, or the time is over. */
+/** With `Prefer: wait`, resolves once the page has a row, or the time is over. */
 async function continueOrWait(request: ChangesRequest, cursor: string): Promise<Page> {
   const { ctx, deps, scope } = request
   let page: Page | undefined
@@ -154,8 +150,8 @@ async function beginNow(request: ChangesRequest): Promise<Page> {
 const start = 0 as LogPosition
 
 /**
- * Answers a cursor: with the next page of its open walk, or the first page of a new walk. If no walk is open, and the list still has the version that
- * was read with the target of the last walk, there is nothing new: this is answered without Elasticsearch and without another read of Redis.
+ * The next page of the cursor's open walk, or the first page of a new walk. Nothing is new if no walk is open, and the list still has the version
+ * that was read with the last target. If this process knows the cursor's key, it then needs neither Elasticsearch nor another read of Redis.
  */
 async function continueFrom(request: ChangesRequest, sent: string): Promise<Page> {
   const { ctx, deps, scope } = request
@@ -194,11 +190,10 @@ function openedWith(sealed: SealedCursor, key: VisibleList['cursorKey'], scope: 
 
 type Begun = Pick<ChangeCursor, 'version' | 'since'>
 
-/** The open walk of a cursor, or a new walk to the positions that are visible now. */
 function walkFrom({ version, since, walk: open }: ChangeCursor, visible: VisibleList): [Begun, Walk] {
   const offsets = offsetsOf(visible)
   if (open === undefined) {
-    // Redis may have been restored from an earlier state, with lower positions: the client must not go back to them.
+    // Redis may have been restored from an earlier state, with lower positions: the client must not go back.
     const target = longest(offsets, since).map((_, partition) =>
       Math.max(offsets[partition] ?? 0, since[partition] ?? 0),
     )
@@ -207,8 +202,8 @@ function walkFrom({ version, since, walk: open }: ChangeCursor, visible: Visible
       { target, next: start, after: undefined, isFirst: false },
     ]
   }
-  // If so, Redis was restored from an earlier state, and rows below the target may not be searchable: the walk would end without them, and the next
-  // walk would begin after them.
+  // If visible positions are below the target, Redis was restored from an earlier state: rows below the target may not be searchable yet. The walk
+  // would end without these rows, and the next walk would begin after them.
   if (open.target.some((offset, partition) => (offsets[partition] ?? 0) < offset))
     throw noPositions('visible positions are below the target of a walk')
   return [{ version, since }, open]
@@ -216,7 +211,6 @@ function walkFrom({ version, since, walk: open }: ChangeCursor, visible: Visible
 
 const longest = (some: Offsets, others: Offsets): Offsets => (some.length > others.length ? some : others)
 
-/** Reads the next page of a walk, in the indices of the visible positions. */
 async function walk(
   { ctx, deps, scope, limit, pick }: ChangesRequest,
   visible: VisibleList,
@@ -227,7 +221,7 @@ async function walk(
   const { version, indices, cursorKey } = visible
   const list = { ...deps.indexReader, type, teamId, version, indices }
   const ranges = rangesFrom(isFirst ? rangesOfFirst(target, offsetsOf(visible)) : rangesOf(begun.since, target), next)
-  // The first page after a cursor mostly has few changes in each partition, so all ranges are searched at once.
+  // The first page after a cursor mostly has few changes in each partition, so it searches all ranges at once.
   const isLong = isFirst || next > start
   const search = { list, ranges, after, isLong, hasDeletions: !isFirst, limit, view, pick }
   const changes: ChangesPage =
@@ -243,7 +237,6 @@ async function walk(
   return { items, cursor: sealCursor(cursor, cursorKey, scope), hasMore, isCurrent }
 }
 
-/** The log positions that a walk from a cursor reads. */
 const rangesOf = (since: Offsets, target: Offsets): readonly PositionRange[] =>
   target.map((offset, partition) => ({
     from: positionAt(partition, since[partition] ?? 0),
@@ -251,13 +244,14 @@ const rangesOf = (since: Offsets, target: Offsets): readonly PositionRange[] =>
   }))
 
 /**
- * The log positions that a walk from the beginning reads: all below its target, and all that are not visible yet. Example: offset 3 has revision 1 of
- * entity `a`, and offset 11 has revision 2. The visible position is 10, because the record at offset 10 is still retried, but Elasticsearch has already
- * replaced revision 1 by revision 2. A walk that read nothing but the positions below 10 would leave out `a`, which every list has shown since offset 3.
- * So the client gets revision 2 now, and once more when offset 11 has become visible.
+ * A walk without a cursor reads all positions below its target, and all positions that are not visible yet. Why the latter:
  *
- * Positions between the target and the visible position (which has grown since the walk began) belong to the next walk. Position 0 is read even while
- * partition 0 is empty: entities that a rebuild has carried over from a replaced log share it.
+ * 1. Offset 3 has revision 1 of entity `a`; every list shows `a` since.
+ * 2. Offset 11 has revision 2, which replaces revision 1 in Elasticsearch. The visible position stays 10, because the record at offset 10 is retried.
+ * 3. A walk of the positions below 10 would leave out `a`. So the client gets revision 2 now, and again once offset 11 is visible.
+ *
+ * Positions between the target and the visible position, which has grown since, belong to the next walk. Position 0 is always read: entities that a
+ * rebuild has carried over from a replaced log share it.
  */
 const rangesOfFirst = (target: Offsets, visible: Offsets): readonly PositionRange[] =>
   longest(target, visible).flatMap((_, partition) => {

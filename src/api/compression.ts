@@ -9,13 +9,13 @@ const minCompressedBytes = 1_024
 
 const { constants } = zlib
 
-/** The encodings that the API can send, the preferred ones first. */
+/** In order of preference. */
 const encodings = ['zstd', 'br', 'gzip', 'deflate', 'identity'] as const
 export type Compression = Exclude<(typeof encodings)[number], 'identity'>
 
 /** Brotli's default quality, 11, takes fifty times as long. */
 const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
-/** 256 KiB: with default windows, dozens of exports would take hundreds of megabytes. */
+/** With default windows, dozens of exports would take hundreds of megabytes. */
 const windowBits = 18
 
 type CompressWhole = (body: Buffer, done: (error: Error | null, compressed: Buffer) => void) => void
@@ -38,21 +38,20 @@ const compressors = {
   deflate: compressor(zlib.deflate, () => zlib.createDeflate({ flush: constants.Z_SYNC_FLUSH })),
 } satisfies Readonly<Record<Compression, unknown>>
 
-/** A whole answer, compressed unless it is short. */
 export const compressed = async (body: Buffer, compression: Compression | undefined) =>
   compression === undefined || body.length < minCompressedBytes
     ? { body, compression: undefined }
     : { body: await compressors[compression].whole(body), compression }
 
-/** A compressed stream, flushed after each part. Errors destroy the returned stream, where Koa handles them. */
+/** Flushes after each part. Errors destroy the returned stream, where Koa handles them. */
 export const compressedStream = (body: Readable, compression: Compression): Readable =>
   pipeline(body, compressors[compression].stream(), () => undefined)
 
-/** The encoding that the client prefers, of equals the first in `encodings`. Undefined: send uncompressed, even if the client refuses that. */
+/** The encoding that the client prefers; of equals, the first in `encodings`. Undefined: uncompressed, even if the client refuses that. */
 export function compressionFor(ctx: RouteContext): Compression | undefined {
   const accepted = ctx.get('Accept-Encoding')
   if (accepted === '') return undefined
-  // `*` alone names no encoding; gzip is the most widely supported one.
+  // `*` alone names no encoding; gzip is the most widely supported.
   if (accepted === '*') return 'gzip'
   const request = { headers: { 'accept-encoding': accepted } }
   const encoding = new Negotiator(request).encoding(encodings, { preferred: encodings })

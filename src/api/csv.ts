@@ -4,8 +4,8 @@ import { type Served, servedPair } from '../core/json/scanner.ts'
 import { fieldsWithCode } from './pages/assets/fieldsWithCode.js'
 
 /*
- * CSV (RFC 4180) made from JSON text. Text is quoted, numbers and booleans are not, and null is an empty cell, so that a reader can distinguish the
- * text "1" from the number 1, and an empty text from null.
+ * CSV (RFC 4180) made from JSON text. Text is quoted, numbers and booleans are not, and null is an empty cell. So a reader can distinguish "1" from
+ * the number 1, and an empty text from null.
  */
 
 const lineEnd = '\r\n'
@@ -15,12 +15,11 @@ export interface CsvTable {
   row(summary: Buffer): string
 }
 
-/** The columns of one member of a summary. */
 type Columns = { readonly names: readonly string[]; cells(raw: string | undefined): readonly string[] }
 
 /**
- * A table with a column for each served member, named by its dotted path. With `codes`, the answers in `data` have a column for each of these codes,
- * and one more column for all other answers, as JSON.
+ * A column for each served member, named by its dotted path. With `codes`, the answers in `data` have a column for each code, and one for all other
+ * answers, as JSON.
  */
 export function csvTable(served: Served, codes?: readonly string[]): CsvTable {
   const { names, cells } = columnsOfMembers('', served, codes)
@@ -60,10 +59,10 @@ function answerColumns(codes: readonly string[]): Columns {
   }
 }
 
-/** The column of all answers without a column of their own. A form field with this code has no column of its own. */
+/** The column of answers without a column of their own. A form field with this code has no column, either. */
 export const otherAnswers = 'other'
 
-/** The most columns of answers, which bounds the cost of a row. */
+/** Bounds the cost of a row. */
 const maxCodes = 1_000
 
 export function answerCodes(form: Buffer): string[] {
@@ -73,7 +72,7 @@ export function answerCodes(form: Buffer): string[] {
   return [...codes].slice(0, maxCodes)
 }
 
-/** A JSON value as a cell: text without its escapes, objects and arrays as JSON, digits as they are written. */
+/** A JSON value as a cell: text without its escapes, objects and arrays as JSON, numbers as written. */
 export function cellOf(raw: string | undefined): string {
   if (raw === undefined || raw === 'null') return ''
   const first = raw[0]
@@ -81,27 +80,27 @@ export function cellOf(raw: string | undefined): string {
   return first === '{' || first === '[' ? jsonCell(raw) : raw
 }
 
-/** Text as a cell. A single quote is inserted before text that a spreadsheet would run as a formula, as OWASP advises. */
+/** As OWASP advises, a single quote precedes text that a spreadsheet would run as a formula. */
 const textCell = (text: string): string => quoted(text.replace(runnable, "'"))
 
-/** An object or array as a cell: JSON of the same value. The first character of text that a spreadsheet would run becomes a JSON escape. */
+/** JSON of the same value: the first character of a text that a spreadsheet would run becomes a JSON escape. */
 const jsonCell = (raw: string): string =>
   quoted(raw.replace(runnableInJson, (_found, before: string, start: string) => `${before}${escapeOf(start)}`))
 
 const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`
 
-/** The first characters of a formula, also in full width, which spreadsheets in East Asian languages accept. */
+/** Also in full width, which spreadsheets in East Asian languages accept. */
 const formulaStart = '[=+\\-@＝＋－＠]'
 /**
- * Characters that a spreadsheet may skip before a formula. The single quote is included: `'=1` gets a second quote, so that a reader can always remove
- * the first.
+ * Spreadsheets may skip these before a formula. The single quote is included: `'=1` gets a second quote, so that a reader can always remove the
+ * first.
  */
 const skipped = "[ '\\0\\v\\f\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]*"
 
 /**
- * Where a spreadsheet would run text as a formula: at its start, and after a semicolon, tab or line break, where a spreadsheet with another
- * separator begins a cell. At the start, tab, line break and NUL count as well: spreadsheets may drop them.
+ * Where a spreadsheet would run text: at its start, and after a semicolon, tab or line break, where a spreadsheet with another separator begins a
+ * cell. At the start also before tab, line break and NUL, which spreadsheets may drop.
  */
 const runnable = new RegExp(`(?<=^|[;\\t\\r\\n])(?=${skipped}${formulaStart})|^(?=${skipped}[\\t\\r\\n\\0])`, 'g')
-/** The same in JSON text, which has neither tabs nor line breaks and never begins like a formula. */
+/** JSON text has neither tabs nor line breaks, and never begins like a formula. */
 const runnableInJson = new RegExp(`(;${skipped})(${formulaStart})`, 'g')

@@ -1,10 +1,7 @@
 import type { z } from 'zod'
 import type { Route } from './context.ts'
 
-/**
- * An endpoint's parameters, handler and OpenAPI description. `forms.ts`, `submissions.ts`, `submissionCounts.ts` and `changeFeeds.ts` list
- * them beside the schemas of their answers.
- */
+/** `forms.ts`, `submissions.ts`, `submissionCounts.ts` and `changeFeeds.ts` list the endpoints. */
 export interface Endpoint<AnswerName extends string> {
   /** Below the URL of the API. */
   readonly path: string
@@ -14,7 +11,7 @@ export interface Endpoint<AnswerName extends string> {
   readonly summary: string
   readonly description: string
   readonly answer: AnswerName
-  /** The name of what a line of an export contains, such as `form`; undefined for an endpoint without exports. */
+  /** What a line of an export contains, such as `form`; undefined without exports. */
   readonly line?: string
   /** A change feed has cursors and no ETag. */
   readonly isFeed?: true

@@ -29,7 +29,7 @@ import { hasLarge, weighDetail } from './search/largeRows.ts'
 import type { RunQuery } from './search/searchClient.ts'
 import { maxPageBytes, pageLinks, renderPage, renderPageParts, searchPage } from './search/searchPage.ts'
 
-/** For each list: its path below the URL of the API; the members of its items in the list, which are also the columns of CSV; and of whole items. */
+/** `path`: below the URL of the API. `summary`: members of an item in the list, and the columns of CSV. `full`: members of a whole item. */
 export const lists = {
   forms: { path: 'forms', summary: servedFormSummary, full: servedForm },
   submissions: { path: 'records', summary: servedSubmissionSummary, full: servedSubmission },
@@ -37,18 +37,16 @@ export const lists = {
 
 type Parameters = ListParameters & { readonly formId?: string | undefined }
 
-/** A request for a list. The answer has the rows of the first filter that finds a row. */
 type ListRequest = {
   readonly ctx: RouteContext
   readonly deps: RouteDeps
   readonly type: EntityType
   readonly filters: Filters
   readonly parameters: Parameters
-  /** The selected members; undefined for all members. */
+  /** Undefined: all members. */
   readonly fields: Served | undefined
 }
 
-/** The route of a single entity. `render` makes the answer from the stored JSON. */
 export function detailRoute<Schema extends z.ZodObject>(
   type: EntityType,
   own: Schema,
@@ -75,7 +73,7 @@ export function detailRoute<Schema extends z.ZodObject>(
   return { parameters: schema, respond: respondWithDetail }
 }
 
-/** The route of a list: a page as JSON, or an export of the whole list as NDJSON or CSV. */
+/** A page as JSON, or an export as NDJSON or CSV. */
 export function listRoute<Selection extends Parameters>(
   type: EntityType,
   own: z.ZodObject & z.ZodType<Selection>,
@@ -99,7 +97,7 @@ export function listRoute<Selection extends Parameters>(
     const fields = selectedFields(parameters.fields, lists[type][parameters.view])
     const filters = filtersOf(ctx.state.holder.teamId, parameters, deps.indexReader.hasAnswers)
     const request = { ctx, deps, type, parameters, fields, filters }
-    // For the submissions of one form, CSV has a column for each field of the form, so the ETag depends on the forms, too.
+    // CSV of one form's submissions has a column for each field of the form, so its ETag depends on the forms, too.
     const otherTypes = format === csv && parameters.formId !== undefined ? (['forms'] as const) : []
     const validators = validatorsOf(ctx, type, { ...parameters, as: format }, ...otherTypes)
     const making = format === undefined ? makePage(request, validators) : makeExport(request, format)
@@ -109,8 +107,8 @@ export function listRoute<Selection extends Parameters>(
 }
 
 /**
- * The weight in `queryQueue.ts` of a page of a list with large rows, so that a team reads two of them at a time. Such a page takes several searches;
- * among thousands of long titles, each search costs Elasticsearch as much as many small pages.
+ * The weight in `queryQueue.ts` of a page with large rows: a team reads two at a time. Such a page takes several searches. Among thousands of long
+ * titles, each costs Elasticsearch as much as many small pages.
  */
 const largeListBytes = 8 * 1024 * 1024
 
@@ -165,14 +163,17 @@ function makeExport(request: ListRequest, format: ExportFormat): Making {
 }
 
 /**
- * Sets `Changes-Cursor`, with which a client continues in the change feed after this export. Returns the indices of which the cursor's positions are
- * true: the export must search them. Otherwise this could happen: the positions are read, a rebuild switches, and the export searches the new indices,
- * which lack a row below the positions. The client would get this row neither in the export nor in the change feed.
+ * Sets `Changes-Cursor`, with which a client continues in the change feed after this export. The export must search the returned indices, to which
+ * the cursor's positions belong. Otherwise:
+ *
+ * 1. The positions are read.
+ * 2. A rebuild switches to new indices, which lack a row below the positions.
+ * 3. The export searches the new indices: the client gets the row neither in the export nor in the change feed.
  */
 async function nameChangesCursor({ ctx, deps, type, parameters, fields }: ListRequest) {
   const { teamId } = ctx.state.holder
   const { freshness, visible } = await deps.visibleLists.read(type, teamId)
-  // If the topic has too many partitions for a cursor, the list has no change feed, but can still be exported.
+  // A topic may have too many partitions for a cursor. Then its list has no change feed, but can be exported.
   const cursor = visible && attempt(() => cursorNow(visible, { type, teamId, view: parameters.view, fields }))
   if (cursor !== undefined) ctx.set('Changes-Cursor', cursor)
   return freshness.indices[type]

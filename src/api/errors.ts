@@ -7,10 +7,9 @@ import { RedisUnavailable } from '../core/redis/redis.ts'
 import type { ApiMiddleware } from './context.ts'
 import { ElasticsearchUnavailable } from './search/searchClient.ts'
 
-/** The methods of every route: all are read-only. */
 export const allowedMethods = 'GET, HEAD, OPTIONS'
 
-/** Status and message of each error. If the message depends on the request, this is an example. */
+/** If the message depends on the request, this is an example. */
 export const errorAnswers = {
   bad_request: [400, 'limit must be an integer from 1 to 100, not "500"'],
   unauthorized: [401, 'a valid account API key is required: Authorization: Bearer <API_KEY>'],
@@ -28,16 +27,15 @@ export const errorAnswers = {
 export type ErrorCode = keyof typeof errorAnswers
 export const errorCodes = Object.keys(errorAnswers) as ErrorCode[]
 
-/** Headers of every answer, so that shared caches neither store a team's data nor serve it to another key. */
+/** On every answer: shared caches must neither store a team's data nor serve it to another key. */
 export const privateHeaders = {
   'Cache-Control': 'private, no-cache',
   Vary: 'Authorization, Accept, Accept-Encoding',
 }
 
-/** The things an answer may need and that can be unavailable; labels of a metric. */
+/** What can be unavailable (503); labels of a metric. */
 const dependencies = ['elasticsearch', 'redis', 'account_keys', 'positions', 'capacity'] as const
 
-/** Why a request was refused, or could not be answered now. */
 export const rejectionReasons = ['unauthorized', 'rate_limited', ...dependencies] as const
 type RejectionReason = (typeof rejectionReasons)[number]
 
@@ -58,7 +56,7 @@ export const unavailable = (dependency: (typeof dependencies)[number], cause: Er
     cause,
   })
 
-/** The error answer for a thrown value. An unexpected value is a bug: `internal_error`. */
+/** An unexpected value is a bug: `internal_error`. */
 function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof HttpError) return thrown
   if (thrown instanceof ElasticsearchUnavailable) return unavailable('elasticsearch', thrown)
@@ -68,7 +66,7 @@ function toApiError(thrown: unknown): ApiError {
 }
 
 /**
- * Sets `privateHeaders`, and answers errors of later middleware as JSON. Calls `onRejected` for an error with a rejection reason, unless the client has
+ * Sets `privateHeaders`, and answers errors of later middleware as JSON. Calls `onRejected` for an error with a `rejection`, unless the client has
  * disconnected.
  */
 export const errors =
@@ -97,7 +95,7 @@ function logCause(log: Logger, requestId: string, { code, cause }: ApiError): vo
   if (code === 'service_unavailable') log.warn({ requestId, err: cause }, 'unavailable')
 }
 
-/** Headers of success, to be removed from an answer that fails after they were set. */
+/** Removed from an answer that fails after they were set. */
 const headersOfSuccess = [
   'Changes-Cursor',
   'Content-Encoding',
@@ -121,7 +119,7 @@ const clientErrors: Readonly<Record<ClientError, readonly [ErrorCode, message?: 
 
 const headersOfClientErrors = { 'Content-Type': 'application/json; charset=utf-8', ...privateHeaders }
 
-/** Answers and logs requests that Node's HTTP parser rejects, in the format of all errors. */
+/** For requests that Node's HTTP parser rejects. */
 export const answerClientError = (log: Logger): Refuse =>
   refuseAndLog(log, headersOfClientErrors, allowedMethods, (reason) => {
     const [code, message = errorAnswers[code][1]] = clientErrors[reason]

@@ -9,20 +9,17 @@ type Parameters = Readonly<Record<string, unknown>>
 
 /** How fresh an answer is. Validators are read before the query, so the answer has every change that they promise, and may have later changes. */
 export interface Validators {
-  /** The version of the list; null while it is unknown. */
+  /** Null while unknown. */
   readonly version: ListVersion | null
-  /** Undefined while the version of a list on which it depends is unknown. */
+  /** Undefined while the version of a list on which the answer depends is unknown. */
   readonly etag: string | undefined
   /** Null while no time can be promised. */
   readonly watermark: string | null
-  /** The indices of which version and watermark are true; undefined: the answer is read by the read aliases. */
+  /** The indices to which version and watermark belong. Undefined: the read aliases are searched. */
   readonly indices: ListIndices | undefined
 }
 
-/**
- * The validators of an answer from the list of `type`. `parameters`: everything that selects the answer, apart from team and path. `otherTypes`:
- * further lists on which the ETag depends.
- */
+/** `parameters`: all that select the answer, besides team and path. `otherTypes`: further lists on which the ETag depends. */
 export function validatorsOf(
   ctx: RouteContext,
   type: EntityType,
@@ -36,11 +33,11 @@ export function validatorsOf(
   return { version, etag, watermark, indices: indices[type] }
 }
 
-/** Increase this number when a release renders the same data differently, so that clients do not get 304 for the former rendering. */
+/** Increase this when a release renders the same data differently; otherwise clients get 304 for the former rendering. */
 const renderingVersion = 1
 const etagCharacters = 22 // 132 bits
 
-/** A weak ETag, because the same answer may be sent compressed or not. */
+/** Weak, because the same answer may be sent compressed or not. */
 function etagOf(
   teamId: TeamId,
   versions: readonly (ListVersion | null)[],
@@ -56,5 +53,5 @@ function etagOf(
 export const holdsVersion = (ctx: RouteContext, etag: string | undefined): boolean =>
   etag !== undefined && namesEtag(ctx.get('If-None-Match'), etag)
 
-/** Whether `If-None-Match` is `*`, which matches any existing answer. Whether an entity exists is known only once it is read. */
+/** `If-None-Match: *` matches any existing entity; whether it exists is known only once it is read. */
 export const matchesAny = (ctx: RouteContext): boolean => ctx.get('If-None-Match').trim() === '*'

@@ -17,22 +17,21 @@ export const ndjson = 'application/x-ndjson'
 export const csv = 'text/csv'
 export type ExportFormat = typeof ndjson | typeof csv
 
-/** The export format that `Accept` prefers; undefined for a page of JSON. */
 export function exportFormat(ctx: RouteContext): ExportFormat | undefined {
   const accepted = ctx.accepts('application/json', ndjson, csv)
   return accepted === ndjson || accepted === csv ? accepted : undefined
 }
 
-/** The most concurrent exports of one process, in total and of one team. A further export is refused at once. */
+/** A further export is refused at once. */
 const maxExports = { maxRunning: 32, maxRunningPerTenant: 4 }
-/** The most concurrent large pages (`LargePage`). A further page waits. */
+/** For large pages (`LargePage`). A further page waits. */
 const maxPages = { maxRunning: 16, maxRunningPerTenant: 2, maxWaiting: 1_000, maxWaitMs: 5_000 }
 
 export const streamQueues = () => ({ exports: new FairQueue(maxExports), 'large pages': new FairQueue(maxPages) })
 
 /**
- * Starts streamed answers, within bounds. A failure or a revoked key before the first part is answered with an error status; after it, the
- * connection is reset, so that no client mistakes a part for the whole.
+ * A failure or a revoked key before the first part gets an error status. Later, the connection is reset, so that no client mistakes a part for the
+ * whole.
  */
 export function createStreams(watchKey: WatchKey, queues = streamQueues()): StartStream {
   return async (what, ctx, open) => {
@@ -84,7 +83,7 @@ export async function* ndjsonLines(rows: AsyncIterable<readonly Buffer[]>): Expo
 
 export const csvContentType = 'text/csv; charset=utf-8; header=present'
 
-/** The CSV table of a list. With `formId`, each answer code of this form has a column, if the team has the form. */
+/** With `formId`, each answer code of this form has a column, if the team has the form. */
 export async function readCsvTable(
   forms: ListAt,
   served: Served,
@@ -97,7 +96,7 @@ export async function readCsvTable(
   return csvTable(served, form === undefined ? [] : answerCodes(form))
 }
 
-/** Rows as lines of CSV. The header is sent with the first rows, so that a failure before them still gets an error status. */
+/** The header is sent with the first rows, so that a failure before them still gets an error status. */
 export async function* csvLines(readTable: () => Promise<CsvTable>, rows: AsyncIterable<readonly Buffer[]>) {
   const table = await readTable()
   let before = table.header

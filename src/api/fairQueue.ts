@@ -1,7 +1,7 @@
-/** Releases a permit; a second call has no effect. */
+/** A second call has no effect. */
 export type Release = () => void
 
-/** The other kinds give no permit: `full`: other tenants use the capacity; `own-share`: the tenant uses its own share; `aborted`: by the caller. */
+/** `full`: no room in total, or in the queue. `own-share`: the tenant uses its own share. `aborted`: by the caller. */
 export type Permit =
   | { readonly kind: 'granted'; readonly release: Release }
   | { readonly kind: 'full' }
@@ -9,7 +9,7 @@ export type Permit =
   | { readonly kind: 'aborted' }
 
 type Bounds = {
-  /** The most weight of all permits together, and of one tenant's permits. */
+  /** The most weight of all permits, and of one tenant's permits. */
   readonly maxRunning: number
   readonly maxRunningPerTenant: number
   readonly maxWaiting?: number
@@ -18,26 +18,26 @@ type Bounds = {
 
 type Waiter = { readonly weight: number; admit(): void }
 type Tenant = { running: number; readonly waiting: Set<Waiter> }
-/** The waiter whose turn it is, but for which there is too little room. `overtaking`: the running weight that was admitted since it became the next. */
+/** The waiter whose turn it is, but for which there is too little room. `overtaking`: the running weight that was admitted since. */
 type Next = { readonly waiter: Waiter; readonly tenant: Tenant; overtaking: number }
 
 /**
  * A weighted semaphore with a bounded queue that serves tenants round robin, so that a busy tenant delays only itself. A permit that would weigh more
  * than its tenant's share weighs the whole share.
  *
- * Room that becomes free is reserved for the next waiter. Other waiters are admitted before it only into room that it will not need. Example: there is
- * room for 10, permits of weight 6 run, and the next waiter wants 8. Then 2 more may be admitted, because 8 and 2 fit together. So light waiters cannot
- * overtake a heavy waiter for ever, and it does not block them meanwhile.
+ * Room that becomes free is reserved for the next waiter; others get only room that it will not need. Example: there is room for 10, permits of
+ * weight 6 run, and the next waiter wants 8. Then 2 more may be admitted, because 8 and 2 fit together. So light waiters neither overtake a heavy
+ * waiter for ever, nor are blocked by it.
  */
 export class FairQueue {
   readonly #bounds: Bounds
-  /** Tenants with running or waiting permits, in the order of their turns. */
+  /** In the order of their turns. */
   readonly #tenants = new Map<string, Tenant>()
   #running = 0
   #waiting = 0
   #next: Next | undefined
   /** The part (0 to 1) of the capacity, and of each tenant's share, that may be granted. */
-  share = 1
+  openPart = 1
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds
@@ -52,10 +52,10 @@ export class FairQueue {
     return this.#running / this.#bounds.maxRunning
   }
 
-  async acquire(name: string, signal: AbortSignal, wanted = 1, maxWaitMs = this.#bounds.maxWaitMs): Promise<Permit> {
+  async acquire(name: string, signal: AbortSignal, requested = 1, maxWaitMs = this.#bounds.maxWaitMs): Promise<Permit> {
     if (signal.aborted) return { kind: 'aborted' }
     const tenant = this.#tenantOf(name)
-    const weight = Math.min(wanted, this.#bounds.maxRunningPerTenant)
+    const weight = Math.min(requested, this.#bounds.maxRunningPerTenant)
     const isFirst = tenant.waiting.size === 0
     if (isFirst && this.#isWithinShare(tenant, weight) && this.#hasRoomFor(weight))
       return this.#take(name, tenant, weight)
@@ -63,33 +63,33 @@ export class FairQueue {
     return await this.#wait(name, tenant, weight, maxWaitMs, signal)
   }
 
-  /** A permit of weight 1, or the reason why there is no permit at the moment. */
+  /** Acquires weight 1, without waiting. */
   acquireNow(name: string): Permit {
     const tenant = this.#tenantOf(name)
     if (tenant.waiting.size > 0 || tenant.running + 1 > this.#bounds.maxRunningPerTenant) return { kind: 'own-share' }
     return this.#hasRoomFor(1) ? this.#take(name, tenant, 1) : { kind: 'full' }
   }
 
-  /** Changes `share`. However small it is, one permit is granted while nothing runs. */
-  open(share: number): void {
-    if (share === this.share) return
-    this.share = share
+  /** However small `part` is, one permit is granted while nothing runs. */
+  open(part: number): void {
+    if (part === this.openPart) return
+    this.openPart = part
     this.#admitWaiting()
   }
 
-  /** A new tenant is stored only once it runs or waits. */
   #tenantOf = (name: string): Tenant => this.#tenants.get(name) ?? { running: 0, waiting: new Set() }
 
   #isWithinShare = (tenant: Tenant, weight: number): boolean =>
     this.#fits(tenant.running, weight, this.#bounds.maxRunningPerTenant)
 
-  /** Whether there is room for a weight, and the next waiter will fit beside it. */
+  /** Whether the weight fits now, and the next waiter will fit beside it. */
   #hasRoomFor = (weight: number): boolean =>
     this.#fits(this.#running, weight, this.#bounds.maxRunning) &&
     (this.#next === undefined ||
-      this.#next.waiter.weight + this.#next.overtaking + weight <= this.#bounds.maxRunning * this.share)
+      this.#next.waiter.weight + this.#next.overtaking + weight <= this.#bounds.maxRunning * this.openPart)
 
-  #fits = (taken: number, weight: number, room: number): boolean => taken === 0 || taken + weight <= room * this.share
+  #fits = (taken: number, weight: number, room: number): boolean =>
+    taken === 0 || taken + weight <= room * this.openPart
 
   #wait(name: string, tenant: Tenant, weight: number, maxWaitMs: number | undefined, signal: AbortSignal) {
     const { promise, resolve } = Promise.withResolvers<Permit>()
@@ -125,7 +125,7 @@ export class FairQueue {
     this.#tenants.set(name, tenant)
     tenant.waiting.add(waiter)
     this.#waiting++
-    // Makes it the next waiter, if its turn has come.
+    // Makes the waiter the next one, if its turn has come.
     this.#admitWaiting()
     return promise
   }
@@ -155,9 +155,9 @@ export class FairQueue {
     for (let waiter = this.#admissible(); waiter !== undefined; waiter = this.#admissible()) waiter.admit()
   }
 
-  /** The next waiter if there is room for it, else the first waiter in turn that fits beside it. */
+  /** The next waiter if it fits, else the first waiter in turn that fits beside it. */
   #admissible(): Waiter | undefined {
-    // `open` may have reduced the share of the next waiter's tenant in the meantime.
+    // `open` may have reduced the share of the tenant in the meantime.
     if (this.#next && !this.#isWithinShare(this.#next.tenant, this.#next.waiter.weight)) this.#next = undefined
     const next = this.#next?.waiter
     if (next !== undefined && this.#fits(this.#running, next.weight, this.#bounds.maxRunning)) return next

@@ -3,15 +3,12 @@ import { type Served, servedPair } from '../core/json/scanner.ts'
 import { apiError } from './errors.ts'
 import { show, text } from './parameters.ts'
 
-/** The member of a submission that contains the answers by code, so its members have no fixed names. */
+/** A submission's answers, by code: their names are not fixed. */
 const answers = 'data'
 
 const maxFields = 100
 
-/**
- * The parameter `fields`. `views`: the served members of items, for each view. Its pattern describes the names of all views; `selectedFields`
- * validates.
- */
+/** `views`: served members of items, by view. The pattern accepts the names of all views; `selectedFields` validates those of one. */
 export function fieldsParameter(...views: readonly Served[]) {
   const name = patternOf(views.reduce(mergedWith))
   const description =
@@ -20,7 +17,6 @@ export function fieldsParameter(...views: readonly Served[]) {
   return { fields: text.meta({ description, pattern: `^${name}(,${name}){0,${maxFields - 1}}$`, examples: ['id'] }) }
 }
 
-/** The union of two sets of served members. */
 export const mergedWith = (some: Served, others: Served): Served =>
   others.reduce((merged, member) => {
     const [name, inner = []] = servedPair(member)
@@ -30,7 +26,6 @@ export const mergedWith = (some: Served, others: Served): Served =>
     return merged.with(at, typeof known === 'string' ? member : [name, mergedWith(known[1], inner)])
   }, some)
 
-/** A regular expression for the path of one field, used to describe the parameter and to validate it. */
 const patternOf = (served: Served): string => {
   const names = served.map((member) => {
     const [name, inner] = servedPair(member)
@@ -40,7 +35,7 @@ const patternOf = (served: Served): string => {
   return `(${names.join('|')})`
 }
 
-/** The members that `fields` selects, in its order; undefined without `fields`. Throws 400 for an unknown name, and for more than 100 names. */
+/** In the order of `fields`; undefined without it. Throws 400 for an unknown name, and for more than 100 names. */
 export function selectedFields(fields: string | undefined, served: Served): Served | undefined {
   if (fields === undefined) return undefined
   const paths = fields.split(',')
@@ -57,10 +52,9 @@ export function selectedFields(fields: string | undefined, served: Served): Serv
   return servedOf(selected)
 }
 
-/** Selected members in the order of their first mention, each as a whole or with a selection of its own members. */
+/** In the order of first mention. */
 type Selected = Map<string, Selected | 'whole'>
 
-/** Adds the member at a path, unless a member that contains it is selected as a whole. */
 function select(selected: Selected, [name = '', ...rest]: readonly string[]): void {
   const known = selected.get(name)
   if (known === 'whole') return
@@ -76,9 +70,7 @@ function select(selected: Selected, [name = '', ...rest]: readonly string[]): vo
 const servedOf = (selected: Selected): Served =>
   [...selected].map(([name, inner]) => (inner === 'whole' ? name : [name, servedOf(inner)]))
 
-/**
- * Makes an item of the selected members of a JSON object, byte for byte; leaves out members that the object lacks. `selected` undefined: all members.
- */
+/** Copies the selected members of a JSON object, byte for byte, without members that the object lacks. `selected` undefined: all members. */
 export const pickFields =
   (selected: Served | undefined) =>
   (row: Buffer): Buffer =>

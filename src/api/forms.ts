@@ -32,7 +32,6 @@ function formsFilters(teamId: TeamId, selection: z.output<typeof listFormsParame
   return [exact, ...similarTitles(teamId, typed).map((similar) => [...filters, similar])]
 }
 
-/** A form as raw JSON, without the parts that the parameters exclude. */
 function withoutParts(form: Buffer, { includeFields, includeReport }: z.output<typeof getFormParameters>): Buffer {
   if (includeFields && includeReport) return form
   const omitted = new Set([...(includeFields ? [] : ['fields']), ...(includeReport ? [] : ['report'])])

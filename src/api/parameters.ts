@@ -14,18 +14,18 @@ const maxShownCharacters = 64
 const maxIgnoredNames = 10
 const maxIgnoredBytes = 256
 
-/** Bounds of the cache of parsed queries, for each route and format. */
+/** Bounds of the cache of parsed queries, for each schema. */
 const maxCached = 200
 const maxCachedCharacters = 1_024
 
-/** A parsed query: its parameters, frozen, or its first problem. `ignored`: the names of unknown parameters. */
+/** `parameters` are frozen, because requests share them. `problem`: the first one. */
 type ParsedQuery = { readonly ignored: readonly string[] } & (
   | { readonly kind: 'valid'; readonly parameters: object }
   | { readonly kind: 'invalid'; readonly problem: string }
 )
 type ParseQuery = (querystring: string) => ParsedQuery
 
-/** Reads parameters by a schema. The latest queries are cached, because dashboards repeat the same queries. */
+/** The latest queries are cached, because dashboards repeat theirs. */
 export function parameterReader(registry: Registry): ParameterReader {
   const help = 'Unknown query parameters, which are ignored'
   const ignoredTotal = metricsIn(registry).counter('tidemark_http_ignored_parameters_total', help, ['route'])
@@ -48,13 +48,12 @@ function cachingLatest(parse: ParseQuery): ParseQuery {
   return (querystring) => (querystring.length <= maxCachedCharacters ? latest.memo(querystring) : parse(querystring))
 }
 
-/** Which parameter of the schema a sent name means. */
 type ParameterName =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'fixed' }
   | { readonly kind: 'with-code'; readonly name: string; readonly code: string }
 
-/** Makes a parser of query strings. A problem names the parameter, its rule, and the value if one was sent. */
+/** A problem names the parameter, its rule, and the value if one was sent. */
 function queryParser(schema: z.ZodObject): ParseQuery {
   const names = new Set(Object.keys(schema.shape))
   const codeNames = [...names].filter((name) => name.endsWith(anyCode))
@@ -64,7 +63,7 @@ function queryParser(schema: z.ZodObject): ParseQuery {
     return { kind: names.has(sent) ? 'fixed' : 'unknown' }
   }
   return (querystring) => {
-    // URLSearchParams strips one question mark at the beginning, which may belong to the query itself.
+    // URLSearchParams strips one leading question mark, which may belong to the query itself.
     const query = Map.groupBy(new URLSearchParams(`?${querystring}`), ([name]) => name)
     const sent: Record<string, unknown> = {}
     const codes: [code: string, values: string[]][] = []
@@ -95,12 +94,11 @@ function problemOf({ issues: [issue] }: z.ZodError, sent: Readonly<Record<string
   return `${name} ${issue?.message}${shown}`
 }
 
-/** In a schema, `answer.<code>` stands for all names that begin with `answer.`, such as `answer.q1`. Such a parameter may be repeated. */
+/** Stands for all names that begin with `answer.`, such as `answer.q1`. Such a parameter may be repeated. */
 export const anyCode = '<code>'
 
 const beginningOf = (name: string): string => name.slice(0, -anyCode.length)
 
-/** A value for messages, cut to 64 characters. */
 export const show = (value: string): string => `"${cut(value)}"`
 
 function cut(text: string): string {
@@ -108,7 +106,7 @@ function cut(text: string): string {
   return `${characters.slice(0, maxShownCharacters).join('')}${characters.length > maxShownCharacters ? '…' : ''}`
 }
 
-/** As many percent-encoded names as fit into the header; a long first name is cut. */
+/** As many percent-encoded names as fit; a long first name is cut. */
 function renderIgnored(names: readonly string[]): string {
   const [first = '', ...rest] = names.slice(0, maxIgnoredNames)
   const beginning = asManyAsFit('', '', [...first].slice(0, maxIgnoredBytes))
@@ -125,8 +123,8 @@ function asManyAsFit(begun: string, separator: string, parts: readonly string[])
 }
 
 /*
- * Building blocks of the parameter schemas. An error message is the parameter's name and the rule: "limit must be an integer from 1 to
- * 100". All parameters are sent as text; `meta` describes their type for OpenAPI.
+ * Building blocks of parameter schemas. A message is the parameter's name and the rule: "limit must be an integer from 1 to 100". All parameters are
+ * sent as text; `meta` describes their type for OpenAPI.
  */
 
 export const maxLimit = 100
@@ -145,7 +143,7 @@ const windowBound = (edge: 'from' | 'to', description: string) =>
   parsed((text) => parseWindowBound(text, edge), `must be ${windowBoundRule}`)
     .optional()
     .meta({
-      // A pattern instead of a union of the formats `date-time` and `date`, for which many languages have no type.
+      // The union of `date-time` and `date` has no type in many languages.
       pattern: windowBoundPattern,
       description,
       examples: ['2026-11-21T08:30:00Z', '2026-11-21'],
@@ -174,12 +172,12 @@ export const oneOf = <const Values extends readonly string[]>(values: Values) =>
 
 export const utc = 'UTC'
 
-/** The three-letter names of the IANA database. Runtimes accept others, such as `PST` and `IST`, which are ambiguous. */
+/** Three-letter names of the IANA database. Runtimes accept others, such as `PST` and `IST`, which are ambiguous. */
 const shortNames = /^(?:CET|EET|EST|GMT|HST|MET|MST|PRC|ROC|ROK|UCT|UTC|WET)$/i
 
 /**
- * Parses the name of an IANA time zone in any letter case, and returns the name as this process's data spell it; offsets are refused. A space is read
- * as the `+` that URL decoding has replaced.
+ * Accepts IANA names in any letter case, and returns them as this process spells them; refuses offsets. A space is read as the `+` that URL decoding
+ * has replaced.
  */
 export function parseTimeZone(sent: string): string | undefined {
   const text = sent.replace(' ', '+')
@@ -197,12 +195,11 @@ export const text = z.string().min(1, 'must not be empty').optional()
 const valueRule = `must be at most ${maxValueCharacters} characters`
 export const anyText = z.string().max(maxValueCharacters, valueRule)
 
-/** An exact value of a member of a submission. */
 export const value = anyText.min(1, 'must not be empty').optional()
 
 type CodeAndValues = readonly [code: string, values: readonly string[]]
 
-/** Answers by code, with alternatives. They are sorted, so that their order in the request does not change the ETag. Any text may be a code. */
+/** Sorted, so that the order in the request does not change the ETag. Any text may be a code. */
 const answersByCode = z
   // `queryParser` and `readAnswers` make this shape. Validating it again would be slow for hundreds of codes.
   .custom<readonly CodeAndValues[]>()
@@ -215,10 +212,8 @@ const answersByCode = z
   })
   .transform((sent) => sent.map(([code, values]) => [code, [...new Set(values)].sort()] as const).sort(byCode))
 
-/** Answers as parameters whose names contain the code. */
 export const answers = answersByCode.optional()
 
-/** Reads a JSON object with a text, or a list of alternatives, by code. */
 function readAnswers(text: string): readonly CodeAndValues[] | undefined {
   const sent = attempt((): unknown => JSON.parse(text))
   if (!isObject(sent)) return undefined
@@ -233,7 +228,7 @@ function readAnswers(text: string): readonly CodeAndValues[] | undefined {
 
 const answersRule = 'must be a JSON object of texts or lists of texts by code, such as {"q1":"yes","q2":["a","b"]}'
 
-/** Answers in one parameter: generated clients need parameters with fixed names. */
+/** Generated clients need parameters with fixed names. */
 export const answersAsJson = parsed(readAnswers, answersRule)
   .pipe(answersByCode)
   .optional()
@@ -241,7 +236,6 @@ export const answersAsJson = parsed(readAnswers, answersRule)
 
 const byCode = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1)
 
-/** A safe integer of JavaScript, in digits. */
 export const safeInteger = anyText
   .refine(
     (text) => /^-?(?:0|[1-9]\d*)$/.test(text) && Number.isSafeInteger(Number(text)),

@@ -6,7 +6,7 @@ import { releaseOrThrow, whenClosed } from './requestsInFlight.ts'
 import { ElasticsearchUnavailable, type RunQuery } from './search/searchClient.ts'
 
 const mebibyte = 1024 * 1024
-/** The least weight of a query, so that at most 64 queries run at once, 36 of one team. With more, Elasticsearch answers no faster. */
+/** The least weight of a query: at most 64 queries run at once, 36 of one team. With more, Elasticsearch answers no faster. */
 const smallestBytes = 0.5 * mebibyte
 /** `maxWaitMs`: for one wait for the team's turn. `deadlineMs`: for all waits and attempts of a query together. */
 interface QueryTimes {
@@ -15,27 +15,26 @@ interface QueryTimes {
 }
 
 const ofPages: QueryTimes = { maxWaitMs: 2_000, deadlineMs: 5_000 }
-/** Times for parts of streamed answers. They are longer, because the queries of a busy team must not break off its own export midway. */
+/** Longer than for pages, because a busy team's queries must not break off its own export. */
 const ofParts: QueryTimes = { maxWaitMs: 30_000, deadlineMs: 35_000 }
 const queues = { maxWaiting: 1_024, maxWaitMs: ofPages.maxWaitMs }
 /**
- * The most bytes of queries in flight to Elasticsearch, in total and of one team. A team may read parts of four exports and a page at once, or one row
- * of 10 MB. Two rows of 10 MB from each of two processes would occupy all threads of a small Elasticsearch.
+ * The most bytes of queries in flight, in total and of one team. A team may read parts of four exports and a page at once, or one row of 10 MB. Two
+ * rows of 10 MB from each of two processes would occupy all threads of a small Elasticsearch.
  */
 const queryBytes = { ...queues, maxRunning: 32 * mebibyte, maxRunningPerTenant: 18 * mebibyte }
-/** The most bytes of whole answers, in total and of one team. They are reserved from the query until the answer is sent. */
+/** The most bytes of whole answers, reserved from the query until the answer is sent. */
 const answerBytes = { ...queues, maxRunning: 96 * mebibyte, maxRunningPerTenant: 32 * mebibyte }
 
 export const answerQueue = () => new FairQueue(answerBytes)
 
 const pausesMs = [50, 100, 200, 400, 800, 1_600]
-/** The lowest share of `queryBytes` that is granted after overloads; each successful query raises the share by as much. */
-const shareStep = 1 / 64
+/** A successful query opens so much more of `queryBytes`. After overloads, at least this part stays open. */
+const partStep = 1 / 64
 
 /**
  * Sets `runQuery`, `runPart` and `holdAnswer` of `RouteState`. A query waits for its team's turn, and is aborted at its deadline or when its client
- * disconnects. If Elasticsearch is overloaded, the query is repeated, and the process halves the bytes that it may have in flight; each successful
- * query raises them a little.
+ * disconnects. While Elasticsearch is overloaded, the query is repeated, and the process may have fewer bytes in flight.
  */
 export function queueQueries(answers = answerQueue()): RouteMiddleware {
   const queries = new FairQueue(queryBytes)
@@ -92,11 +91,11 @@ async function sendInTurn<Answer>(
       // The query was aborted at the moment of its turn.
       if (signal.aborted) throw unavailable('capacity', new Error('a query was given up'))
       const answer = await send(signal)
-      queries.open(Math.min(1, queries.share + shareStep))
+      queries.open(Math.min(1, queries.openPart + partStep))
       return answer
     } catch (error) {
       if (!(error instanceof ElasticsearchUnavailable && error.reason === 'overloaded')) throw error
-      queries.open(Math.max(shareStep, queries.share / 2))
+      queries.open(Math.max(partStep, queries.openPart / 2))
       overload = error
     } finally {
       release()

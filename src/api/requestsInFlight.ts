@@ -3,11 +3,11 @@ import type { ApiMiddleware } from './context.ts'
 import { apiError, unavailable } from './errors.ts'
 import type { Permit, Release } from './fairQueue.ts'
 
-/** Concurrent requests of one process, authenticated or not. */
+/** Of one process, authenticated or not. */
 const maxRequests = 8_192
 const retryAfterSeconds = 2
 
-/** Returns the permit's release. Throws 429 if the team has used up its share, else 503. `what`: the plural of what is limited. */
+/** Throws 429 if the team has used up its share, else 503. `what`: the plural of what is limited. */
 export function releaseOrThrow(permit: Permit, what: string): Release {
   switch (permit.kind) {
     case 'granted':
@@ -23,7 +23,6 @@ export function releaseOrThrow(permit: Permit, what: string): Release {
   }
 }
 
-/** Calls `listener` once the response is closed; at once if it is closed already. */
 export function whenClosed(response: ServerResponse, listener: () => void): void {
   if (response.closed) listener()
   else response.once('close', listener)

@@ -8,30 +8,27 @@ import { LargePage } from './search/searchPage.ts'
 type Streamed = { readonly body: Readable; readonly contentType: string; readonly totalDocs?: number }
 type Sent = (Answer | Streamed) & { readonly contentType?: string; readonly compression: string | undefined }
 
-/**
- * Makes an answer: `whole`, which may be cached, or streamed in `parts`. With both, `parts` is called if `whole` rejects with `LargePage`.
- */
+/** `whole` may be cached; `parts` are streamed. With both, `parts` is called if `whole` rejects with `LargePage`. */
 export type Making = {
-  /** Whether the entity may not exist. If so, it must be read before `If-None-Match: *` is answered with 304. */
   readonly mayBeMissing?: boolean
-  /** The `Link` of a page. Not cached: queries that differ in ignored parameters share one cached answer. */
+  /** Not cached, because queries that differ in ignored parameters share one cached answer. */
   linkOf?(totalDocs: number): string | undefined
 } & (
   | { readonly whole: () => Promise<Rendered>; readonly parts?: () => Promise<Streamed> }
   | { readonly whole?: undefined; readonly parts: () => Promise<Streamed> }
 )
 
-/** Answers with 304 if the client has the current answer, else from the cache, else with a new answer. */
+/** Answers 304 if the client has the current answer, else from the cache, else with a new answer. */
 export async function respond(ctx: RouteContext, answers: AnswerCache, validators: Validators, making: Making) {
   if (holdsVersion(ctx, validators.etag)) {
-    // Throws `not_found` for an entity that does not exist: `*` does not match it.
+    // `*` does not match an entity that does not exist: `answerOf` throws `not_found`.
     if (making.mayBeMissing === true && matchesAny(ctx)) await answerOf(ctx, answers, validators, making)
     setValidators(ctx, validators)
     ctx.status = 304
     return
   }
   const answer = await answerOf(ctx, answers, validators, making)
-  // A cached or shared answer, too, stays in memory until this client has read it, so it counts among its team's unsent bytes.
+  // A cached or shared answer, too, stays in memory until this client has read it. So it counts among its team's unsent bytes.
   if (Buffer.isBuffer(answer.body) && ctx.method !== 'HEAD') await ctx.state.holdAnswer(answer.body.length)
   setValidators(ctx, validators)
   ctx.type = answer.contentType ?? 'json'
@@ -68,9 +65,13 @@ async function streamed(ctx: RouteContext, parts: () => Promise<Streamed>): Prom
 }
 
 /**
- * The cached answer, or an answer made by `make`. A cached answer was made for the list version that Redis has just confirmed, so it has every change
- * before the watermark. It may lack a later change. Example: an indexer's refresh shows revision 7; client A, whose answer is not cached, gets revision
- * 7; client B gets a cached answer with revision 6; then the indexer replaces the version.
+ * A cached answer was made for the list version that Redis has just confirmed, so it has every change before the watermark. It may lack a later
+ * change:
+ *
+ * 1. An indexer's refresh shows revision 7.
+ * 2. Client A, whose answer is not cached, gets revision 7.
+ * 3. Client B gets a cached answer with revision 6.
+ * 4. The indexer replaces the version.
  */
 async function cachedOrMade(
   ctx: RouteContext,

@@ -10,7 +10,7 @@ import { submissionEndpoints } from './submissions.ts'
 
 export const endpoints = [...formEndpoints, ...submissionEndpoints, ...countEndpoints, ...feedEndpoints]
 
-/** The routes of all endpoints. Paths are case-sensitive; a trailing slash makes no difference. */
+/** Paths are case-sensitive; a trailing slash makes no difference. */
 export function routes(deps: RouteDeps): Router<RouteState, object> {
   const router = new Router<RouteState, object>({ prefix: '/api/v1', sensitive: true })
   for (const { path, respond } of endpoints) router.get(path, (ctx) => respond(ctx, deps))
@@ -26,13 +26,12 @@ export const options: ApiMiddleware = async (ctx, next) => {
   ctx.status = 204
 }
 
-/** Answers 405 if a public route was matched by path but not by method. */
+/** Answers 405 if the path of a public route matches, but not the method. */
 export const otherMethods: ApiMiddleware = (ctx, next) => {
   if (routeOf(ctx) !== undefined) throw methodNotAllowed()
   return next()
 }
 
-/** Answers requests that no route handled: 405 if the path is known, 404 if not. */
 export const unrouted: ApiMiddleware = (ctx) => {
   throw routeOf(ctx) === undefined ? apiError('not_found', 'no such route') : methodNotAllowed()
 }
@@ -46,12 +45,11 @@ export const normalizeRequest: ApiMiddleware = (ctx, next) => {
   return next()
 }
 
-/** The origin form (path and query) of a request target, which may be in absolute form; `/` if it has no path, such as `*`. */
+/** Path and query of a request target, which may be in absolute form; `/` for a target without a path, such as `*`. */
 function originForm(target: string): string {
   const [withoutFragment = ''] = target.replace(/^https?:\/\/[^/?#]*/i, '').split('#', 1)
   if (withoutFragment.startsWith('/')) return withoutFragment
   return withoutFragment.startsWith('?') ? `/${withoutFragment}` : '/'
 }
 
-/** All parameters of a media type except its weight `q`. */
 const mediaTypeParameters = /;\s*(?!q=)[^\s;,=]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,]*)/gi

@@ -30,10 +30,10 @@ import { createVisibleLists } from './visibleLists.ts'
 import { createWaiting, WaitingRoom } from './waiting.ts'
 
 const defaultPort = 3_000
-/** The patience with slow readers (`slowReaders.ts`) while more than half of the answer memory, of the exports or of the large pages is in use. */
+/** The patience with slow readers (`slowReaders.ts`) while more than half of the answer memory, exports or large pages are in use. */
 const patienceWhenFullMs = 30_000
 
-/** Connects to the engines and listens on the configured port, also while an engine is unreachable. */
+/** Listens once the checks pass, or after three seconds, so also while an engine is unreachable. */
 export async function startApi(service: Serving, nowMs: () => number = Date.now, elapsedMs?: () => number) {
   const { config, log, release } = service
   const { listener, patienceMs, checks, close } = openApi(service, nowMs, elapsedMs)
@@ -46,7 +46,7 @@ export async function startApi(service: Serving, nowMs: () => number = Date.now,
   return { port: portOf(server), checks }
 }
 
-/** Connects to the engines. `elapsedMs`: a monotonic clock. `close` ends the requests that wait for a change. */
+/** `elapsedMs`: a monotonic clock. `close` ends the requests that wait for a change. */
 export function openApi(service: Opening, nowMs: () => number, elapsedMs: () => number = () => performance.now()) {
   const { config, engines, metrics } = service
   const elasticsearch = engines.elasticsearch(config)
@@ -97,7 +97,7 @@ export const command = serviceCommand({
   start: startApi,
 })
 
-/** The API as a request listener. Its middlewares check a request in this order. */
+/** The middlewares check a request in this order. */
 function listen(
   service: Opening,
   keyUse: KeyUse,

@@ -22,7 +22,7 @@ import {
 import { AnswerTooLong } from './search/searchClient.ts'
 import { expectAnswers, members, selectionParameters, submissionsFilters } from './submissions.ts'
 
-/** What can be counted besides units of time. */
+/** Besides units of time. */
 const counted = {
   form: () => everyValueOf('formId'),
   status: () => everyValueOf('status'),
@@ -35,7 +35,6 @@ const counted = {
 type CountedName = keyof typeof counted
 const countedNames = Object.keys(counted) as CountedName[]
 
-/** What a value of `by` stands for. */
 type By =
   | { readonly kind: 'units'; readonly unit: TimeUnit }
   | { readonly kind: 'values'; readonly name: CountedName }
@@ -119,12 +118,12 @@ export const countRecords: Route = async (ctx, { readParameters, indexReader, an
   const countWithin = async (maxBytes: number): Promise<Counts> => {
     const release = await holdAnswer(maxBytes)
     try {
-      // Weighs twice `maxBytes`: a count may cost Elasticsearch as much as many pages.
+      // Twice `maxBytes`: a count may cost Elasticsearch as much as many pages.
       return await runQuery((signal) => countSubmissions({ ...request, maxBytes, signal }, nowMs()), 2 * maxBytes)
     } catch (error) {
       if (!(error instanceof AnswerTooLong)) throw error
       release()
-      // Once more with the largest bound, above which `countSubmissions` throws 400. The memory is released when the response is closed.
+      // Once more with the largest bound, above which `countSubmissions` throws 400. The response releases the memory when it is closed.
       return await countWithin(mostBytes)
     }
   }
@@ -144,7 +143,7 @@ const counts = z.object({
   items: z
     .array(
       z.object({
-        // Text, null, or a list of both: most languages have no type for this union.
+        // Text, null, or a list of both: a union for which most languages have no type.
         key: z
           .unknown()
           .describe(

@@ -14,7 +14,7 @@ import { jsonSchemaOf, pageSchema, servedSchema } from './openapi/jsonSchema.ts'
 import * as parameter from './parameters.ts'
 import { type Filters, scoreClauses, termClauses, windowClauses } from './search/clauses.ts'
 
-/** Parameter that selects by an exact value of a member of the submission → the member's field in the index. */
+/** By parameter: the field in the index whose exact value it selects. */
 export const members = {
   email: 'summary.examinee.email',
   examineeId: 'summary.examinee.examineeId',
@@ -70,7 +70,7 @@ export const submissionsFilters = (
   ],
 ]
 
-/** Refuses a query by answers where answers are not indexed: it would find nothing. */
+/** Where answers are not indexed, the query would find nothing. */
 export function expectAnswers(hasAnswers: boolean, name: string): void {
   if (!hasAnswers)
     throw apiError('bad_request', `${name} cannot be asked for: answers are not indexed here (INDEX_ANSWERS=false)`)

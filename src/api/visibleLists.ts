@@ -6,9 +6,9 @@ import { fromRedis, type RedisConnection } from '../core/redis/redis.ts'
 import type { CursorKey } from '../core/redis/visiblePositions.ts'
 import { type CursorKeyId, keyIdOf } from './changeCursor.ts'
 
-/** Reads the visible positions of lists, and caches cursor keys, so that "nothing new" is answered without a further round trip to Redis. */
+/** Cursor keys are cached, so that "nothing new" is answered without a further round trip to Redis. */
 export type VisibleLists = {
-  /** A key that this process has read before; it may be the key of a former generation. */
+  /** A key that this process has read before, maybe of a former generation. */
   knownKey(id: CursorKeyId): CursorKey | undefined
   /** See `readVisibleList`. Rejects with `RedisUnavailable`. */
   read(
@@ -17,7 +17,7 @@ export type VisibleLists = {
   ): Promise<{ readonly freshness: Freshness; readonly visible: VisibleList | undefined }>
 }
 
-/** The most cached keys. A generation has two. */
+/** A generation has two. */
 const maxKeys = 100
 
 export function createVisibleLists(redis: RedisConnection): VisibleLists {

@@ -8,7 +8,7 @@ import { unavailable } from './errors.ts'
 import { FairQueue, type Release } from './fairQueue.ts'
 import { whenClosed } from './requestsInFlight.ts'
 
-/** How long a request is held at least after its list has changed without new rows for it. The pause doubles each time, up to `maxRestMs`. */
+/** A request is held at least this long after a change of its list without new rows for it. Doubles each time, up to `maxRestMs`. */
 const firstRestMs = 100
 const maxRestMs = 2_000
 
@@ -21,8 +21,8 @@ type WaitingDeps = {
 }
 
 /**
- * Holds requests with `Prefer: wait` until there is a row. A held request has no query in flight. After each hold, `checkAgain` validates its key and
- * reads the freshness again.
+ * Holds requests with `Prefer: wait` until there is a row, without a query in flight. After each hold, `checkAgain` validates the key and reads the
+ * freshness again.
  */
 export const createWaiting =
   (deps: WaitingDeps): WaitForChange =>
@@ -35,13 +35,10 @@ export const createWaiting =
     await untilRows(ctx, deps, { type, hasRows, waitMs: seconds * 1_000 }).finally(leave)
   }
 
-/** `hasRows` makes the answer, and returns whether it has rows. */
+/** `hasRows` also makes the answer. */
 type WaitRequest = { readonly type: EntityType; readonly waitMs: number; hasRows(): Promise<boolean> }
 
-/**
- * Searches rows, and again after each change of the list. The freshness is read before each search, so the answer has every change before its
- * watermark.
- */
+/** Searches again after each change of the list. The freshness is read before each search, so the answer has every change before its watermark. */
 async function untilRows(ctx: RouteContext, deps: WaitingDeps, { type, hasRows, waitMs }: WaitRequest): Promise<void> {
   const { room, elapsedMs, checkAgain } = deps
   const list = teamList(type, ctx.state.holder.teamId)
@@ -49,7 +46,7 @@ async function untilRows(ctx: RouteContext, deps: WaitingDeps, { type, hasRows, 
   for (let restMs = 0; !(await hasRows()); restMs = nextRestMs(restMs)) {
     const version = ctx.state.freshness.versions[type]
     const nowMs = elapsedMs()
-    // Without a version, a change of the list would not be noticed.
+    // Without a version, no change of the list would be noticed.
     if (room.isClosed || version === null || nowMs >= deadlineMs) return
     await hold(ctx, deps, { list, version, notBeforeMs: nowMs + restMs, deadlineMs })
     await checkAgain(ctx)
@@ -65,7 +62,7 @@ async function hold(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDep
   const wake = (): void => woken.abort()
   const unwatch = watchKey(ctx, wake)
   whenClosed(res, wake)
-  // Nothing is sent while the request is held: the socket must not time out.
+  // Nothing is sent meanwhile, so the socket would time out.
   req.socket.setTimeout(0)
   const startedMs = elapsedMs()
   const beforeMs = state.waitedMs?.() ?? 0
@@ -81,25 +78,24 @@ async function hold(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDep
 
 export const maxWaitSeconds = 60
 
-/** One preference of `Prefer`; quoted strings may contain commas. An unclosed string extends to the end, so that matching takes linear time. */
+/** One preference; quoted strings may contain commas. An unclosed string extends to the end, so that matching takes linear time. */
 const preference = /(?:[^,"]|"(?:[^"\\]|\\.?)*(?:"|$))+/g
 const waitPreference = /^\s*wait\s*(?:[=;]|$)/i
 const waitSeconds = /^\s*wait\s*=\s*(?<quote>"?)(?<seconds>\d{1,9})\k<quote>\s*(?:;|$)/i
 
-/** The first `wait` of a `Prefer` header (RFC 7240), in seconds. Undefined unless it is from 1 to 60: other values are ignored. */
+/** The first `wait` of a `Prefer` header (RFC 7240), in seconds. Undefined unless it is from 1 to 60. */
 export function preferredWaitSeconds(prefer: string): number | undefined {
   const first = prefer.match(preference)?.find((text) => waitPreference.test(text))
   const seconds = Number(waitSeconds.exec(first ?? '')?.groups?.['seconds'])
   return seconds >= 1 && seconds <= maxWaitSeconds ? seconds : undefined
 }
 
-/** The most waiting requests of one process, in total and of one team. */
 const maxWaiting = { maxRunning: 1_000, maxRunningPerTenant: 10 }
 const tickMs = 25
-/** The most waits that end in one tick: otherwise a change of many lists, or a common deadline, would start too many queries at once. */
+/** Otherwise a change of many lists, or a common deadline, would start too many queries at once. */
 const maxWokenPerTick = 50
 
-/** A wait until `list` has another version than `version`; at least until `notBeforeMs`, at most until `deadlineMs` (of the monotonic clock). */
+/** Until `list` has another version than `version`; at least until `notBeforeMs`, at most until `deadlineMs` (of the monotonic clock). */
 export type Wait = {
   readonly list: TeamList
   readonly version: ListVersion
@@ -110,10 +106,7 @@ export type Wait = {
 type Waiter = Wait & { goOn(): void }
 type ReadVersions = (lists: readonly TeamList[]) => Promise<readonly (ListVersion | null)[]>
 
-/**
- * The requests of a process that wait for a change. One ticker serves all of them: it reads the versions of all their lists in one round
- * trip to Redis, and ends waits whose deadline has passed.
- */
+/** One ticker reads the versions of all lists in one round trip to Redis, and ends waits whose deadline has passed. */
 export class WaitingRoom {
   readonly #readVersions: ReadVersions
   readonly #elapsedMs: () => number
@@ -121,10 +114,10 @@ export class WaitingRoom {
   readonly #waiters = new Set<Waiter>()
   #timer: NodeJS.Timeout | undefined
   #isReading = false
-  /** Whether the process is stopping, so that no request may wait any more. */
+  /** While the process stops, no request may wait any more. */
   isClosed = false
 
-  /** `readVersions` returns the current versions in the order of its lists. `elapsedMs`: a monotonic clock. */
+  /** `readVersions` returns versions in the order of its lists. `elapsedMs`: a monotonic clock. */
   constructor(readVersions: ReadVersions, elapsedMs: () => number, registry: Registry) {
     this.#readVersions = readVersions
     this.#elapsedMs = elapsedMs
@@ -132,13 +125,13 @@ export class WaitingRoom {
     metricsIn(registry).gauge('tidemark_http_requests_waiting', help, () => this.#waiters.size)
   }
 
-  /** Acquires a place, which the returned function releases; undefined when all places are in use, or the process is stopping. */
+  /** Undefined when all places are in use, or the process is stopping. */
   enter(teamId: TeamId): Release | undefined {
     const permit = this.isClosed ? undefined : this.#places.acquireNow(teamId)
     return permit?.kind === 'granted' ? permit.release : undefined
   }
 
-  /** Resolves once the list has another version, the deadline has passed, the process stops, or `signal` aborts. */
+  /** Also resolves once the deadline has passed, the process stops, or `signal` aborts. */
   async untilChanged(wait: Wait, signal: AbortSignal): Promise<void> {
     if (this.isClosed || signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -173,7 +166,7 @@ export class WaitingRoom {
       this.#isReading = false
       this.#wakeSome(waiters)
     }
-    // If Redis fails, all waits end: each request reads Redis itself, and is answered 503.
+    // If Redis fails, all waits end: each request then reads Redis itself, and gets 503.
     this.#changedAmong(ready).then(wake, () => wake(ready))
   }
 

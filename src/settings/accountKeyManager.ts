@@ -28,10 +28,10 @@ import type { AccountKeyStore } from '../core/redis/accountKeyStore.ts'
 import { type KeyChange, keyChange } from './keyAudit.ts'
 import type { KeepChange } from './recentChanges.ts'
 
-/** The rule that a request breaks. `deleted`: the key was deleted during its creation or revocation, or before its creation was repeated. */
+/** `deleted`: the key was deleted during its creation or revocation, or before its creation was repeated. */
 type KeyRefusal = 'team' | 'name' | 'expires' | 'full' | 'unknown-key' | 'deleted'
 
-/** A request breaks a rule of account keys. The message is for people. */
+/** The message is for people. */
 export class KeyRefused extends Error {
   override readonly name = 'KeyRefused'
   readonly reason: KeyRefusal
@@ -43,8 +43,8 @@ export class KeyRefused extends Error {
 }
 
 /**
- * The change is not durable, or not complete, in Redis and Kafka. Repeating the request is safe, and completes the change, except for a creation that
- * was undone: its repetition is refused (`deleted`).
+ * The change is not in both Redis and Kafka. Repeating the request is safe, and completes the change. Only a creation that was undone is refused when
+ * it is repeated (`deleted`).
  */
 export class KeyChangeIncomplete extends Error {
   override readonly name = 'KeyChangeIncomplete'
@@ -59,7 +59,7 @@ type CreateKeyRequest = {
   readonly seed?: Uint8Array | undefined
 }
 
-/** `isNew`: this request has created the key, not an earlier request with the same seed. */
+/** `isNew`: created by this request, not by an earlier request with the same seed. */
 export type CreatedKey = { readonly plaintext: string; readonly key: AccountKey; readonly isNew: boolean }
 
 export type UsedKey = AccountKey & { readonly lastUsedAt: Instant | null }
@@ -69,10 +69,7 @@ type ChangeKeyRequest = { readonly team: string; readonly id: string; readonly b
 const idBytes = 12
 const plaintextBytes = 32
 const seedBytes = 32
-/**
- * How long a slot is reserved. Longer than KafkaJS may take to send a record (six attempts with their timeouts): while the record may still be
- * appended, no other key may get the slot.
- */
+/** Longer than KafkaJS may take to send a record. While the record may still be appended, no other key may get the slot. */
 const reservationMs = 600_000
 const maxConflicts = 5
 
@@ -86,9 +83,9 @@ type AccountKeyManagerDeps = {
 }
 
 /**
- * Lists and changes account keys. A team has ten slots for keys; a revoked key uses a slot, too. Redis serves the keys, Kafka makes them durable: a
- * change is complete once it is in both, and its audit record in Kafka. A creation is appended to Kafka first, so that no key works that could be lost.
- * A revocation or deletion is written to Redis first, so that the key stops working at once.
+ * A team has ten slots; a revoked key uses a slot, too. Redis serves the keys, Kafka makes them durable. A change is complete once it is in both,
+ * with its audit record. A creation is appended to Kafka first, so that no key works that could be lost. A revocation or deletion is written to Redis
+ * first, so that the key stops working at once.
  */
 export class AccountKeyManager {
   readonly #deps: AccountKeyManagerDeps
@@ -97,7 +94,7 @@ export class AccountKeyManager {
     this.#deps = deps
   }
 
-  /** Creates a key. Only this method returns its plaintext, which is stored nowhere. A repeated request with the same `seed` returns the same key. */
+  /** Only this method returns the plaintext, which is stored nowhere. A repeated request with the same `seed` returns the same key. */
   async create(request: CreateKeyRequest): Promise<CreatedKey> {
     const { nowMs } = this.#deps
     const team = readTeam(request.team)
@@ -110,7 +107,7 @@ export class AccountKeyManager {
     return { plaintext, key, isNew: true }
   }
 
-  /** The keys of a team, the oldest first, each with its last use (`AccountKeyStore.lastUse`). */
+  /** Oldest first, each with its last use (`AccountKeyStore.lastUse`). */
   async list(team: string): Promise<UsedKey[]> {
     const { store } = this.#deps
     const teamId = readTeam(team)
@@ -119,7 +116,7 @@ export class AccountKeyManager {
     return used.sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1))
   }
 
-  /** Revokes a key, which stops working at once, and still uses its slot. */
+  /** The key stops working at once, and still uses its slot. */
   async revoke({ team, id, by }: ChangeKeyRequest): Promise<void> {
     const { store, nowMs } = this.#deps
     const teamId = readTeam(team)
@@ -136,7 +133,7 @@ export class AccountKeyManager {
     throw new KeyChangeIncomplete(`key ${id} changes too often; try again`)
   }
 
-  /** Removes the key for good, and frees its slot. If the deletion failed in Kafka, a repeated call completes it. */
+  /** Frees the key's slot. If the deletion failed in Kafka, a repeated call completes it. */
   async delete({ team, id, by }: ChangeKeyRequest): Promise<void> {
     const { store, nowMs } = this.#deps
     const teamId = readTeam(team)
@@ -148,7 +145,6 @@ export class AccountKeyManager {
     await this.#complete(deleted, keyChange('deleted', teamId, by, stored.key ?? { id }, nowMs()))
   }
 
-  /** A key that is not deleted, with its revision. */
   async #find(team: TeamId, id: string): Promise<{ readonly revision: Revision; readonly key: AccountKey }> {
     const stored = await this.#deps.store.find(team, id as EntityId)
     if (stored?.key == null) throw unknownKey(team, id)
@@ -156,8 +152,8 @@ export class AccountKeyManager {
   }
 
   /**
-   * Acquires a slot for a key. `held`: the key exists. `surplus`: the key exists, but the team's other keys fill all ten slots. Throws `KeyRefused`
-   * when no slot is free, or the key was deleted.
+   * `held`: the key exists. `surplus`: it exists, but the team's other keys fill all slots. Throws `KeyRefused` when no slot is free, or the key was
+   * deleted.
    */
   async #reserve(team: TeamId, { id }: AccountKey): Promise<'reserved' | 'held' | 'surplus'> {
     const { store, nowMs } = this.#deps
@@ -167,33 +163,34 @@ export class AccountKeyManager {
     return reserved
   }
 
-  /** Appends the record of a new key to Kafka, then writes the key to Redis, where it works from then on. */
+  /** The record goes to Kafka first, then the key to Redis, where it works from then on. */
   async #add(team: TeamId, key: AccountKey, change: KeyChange): Promise<void> {
     const { store, nowMs } = this.#deps
     const id = key.id as EntityId
     const created = { revision: 1 as Revision, key }
     try {
       await this.#record(created, change)
-      // The slot is acquired again, because Redis may have lost it. Example: request A reserves the tenth slot. Redis loses its data, and is filled
-      // from Kafka without A's key. Request B reserves the tenth slot. Both append their records, which would make eleven keys. The later of the two
-      // second reservations finds the other key, so at least one request is refused, perhaps both.
+      // Redis may have lost the slot, so it is reserved again:
+      //
+      // 1. Request A reserves the tenth slot. Redis loses its data, and is filled from Kafka, without A's key.
+      // 2. Request B reserves the tenth slot. A and B append their records: eleven keys.
+      // 3. The later of their second reservations finds the other key. So at least one request is refused, perhaps both.
       if ((await this.#reserve(team, key)) === 'surplus') throw allTaken(team)
     } catch (error) {
       if (error instanceof KeyRefused && error.reason === 'deleted') throw error
       const reason = `its record was not completed (${(error as Error).message})`
       const stored = error instanceof KeyRefused ? undefined : await store.find(team, id).catch(() => undefined)
-      // The key exists: an indexer has read its record in spite of the error, or another process has created it from the same form, and may have shown
-      // it.
+      // An indexer has read the record in spite of the error, or another process has created the key from the same form, and may have shown it.
       if (stored?.key != null) throw new KeyChangeIncomplete(`key ${id} exists, but ${reason}`)
       const deleted = deletedAfter(created.revision)
-      // The key is deleted, which is more than releasing its slot: Kafka may have written the record in spite of the error, and the record would become
-      // an eleventh key.
+      // The key is deleted, not only its slot released: Kafka may have written the record in spite of the error, and the record would become an
+      // eleventh key.
       await store.apply(team, id, deleted, `-${nowMs()}`).catch((failure: Error) => {
         throw new KeyChangeIncomplete(
           `${reason}, and its slot could not be given back (${failure.message}): delete ${id} once it is listed`,
         )
       })
-      // The deletion is needed in Kafka in case Redis loses its data. If this append fails, too, `unreadChanges` repeats it later.
+      // Kafka needs the deletion in case Redis loses its data. If this append fails, too, `unreadChanges` repeats it later.
       await this.#append(team, id, deleted).catch(() => undefined)
       throw error instanceof KeyRefused ? error : new KeyChangeIncomplete(`no key was created: ${reason}`)
     }
@@ -205,9 +202,7 @@ export class AccountKeyManager {
     if (kind !== 'applied' && (await store.find(team, id))?.key === null) throw deletedMeanwhile(id)
   }
 
-  /**
-   * Makes a change that is in Redis durable. Then writes it to Redis again, because Redis may have lost it, and been filled from older records.
-   */
+  /** Makes a change that is in Redis durable. Then writes it to Redis again: Redis may have lost it, and been filled from older records. */
   async #complete(state: AccountKeyState, change: KeyChange): Promise<void> {
     const { id } = change.key
     try {
@@ -223,9 +218,11 @@ export class AccountKeyManager {
   }
 
   /**
-   * Appends the audit record and the key's record to Kafka. The newest revision must be the last record of the key, because compaction keeps only the
-   * last one. Example: request A makes revision 2; request B makes revision 3 and appends it; A appends revision 2. Then A finds revision 3 in Redis,
-   * and appends it again.
+   * Appends the audit record and the key's record to Kafka. The newest revision must come last, because compaction keeps only a key's last record:
+   *
+   * 1. Request A makes revision 2.
+   * 2. Request B makes revision 3, and appends it.
+   * 3. A appends revision 2. Then A finds revision 3 in Redis, and appends it again.
    */
   async #record(state: AccountKeyState, change: KeyChange): Promise<void> {
     const { store, topics } = this.#deps
@@ -260,7 +257,7 @@ export class AccountKeyManager {
   }
 }
 
-/** Makes the key of a request. Throws `KeyRefused` for an invalid expiry or name. */
+/** Throws `KeyRefused` for an invalid expiry or name. */
 function newKey({ name, by, expires }: CreateKeyRequest, seed: Uint8Array, nowMs: number): Omit<CreatedKey, 'isNew'> {
   // HKDF derives id and plaintext from the seed; neither can be computed from the other.
   const derive = (use: string, bytes: number): Buffer => Buffer.from(hkdfSync('sha256', seed, '', use, bytes))

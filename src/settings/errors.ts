@@ -8,14 +8,13 @@ import type { Messages } from './pages/english.ts'
 import { messagePage, urlsFrom } from './pages/parts.ts'
 import { respondWithPage, type SettingsMiddleware } from './respond.ts'
 
-/** The labels of rejected requests in the metrics. */
 type RejectionReason = 'sign_in_refused' | 'no_session' | 'foreign_form' | 'change_incomplete' | 'unavailable'
 
 type ErrorCode = keyof Messages['errors']
 
 const refusedSignIn = { status: 403, rejection: 'sign_in_refused' } as const
 
-/** Status and metric label of each error. Refused sign-ins have few codes, because details would help to forge links. */
+/** Refused sign-ins have few codes, because details would help to forge links. */
 const errorKinds: Readonly<Record<ErrorCode, { readonly status: number; readonly rejection?: RejectionReason }>> = {
   'link-expired': refusedSignIn,
   'link-used': refusedSignIn,
@@ -35,13 +34,12 @@ export const rejectionReasons = new Set(Object.values(errorKinds).flatMap(({ rej
 
 type SettingsError = HttpError<ErrorCode, RejectionReason>
 
-/** An error that is answered with the error page of its code. */
 export function settingsError(code: ErrorCode, details?: Omit<HttpErrorDetails, 'rejection'>): SettingsError {
   const { status, ...kind } = errorKinds[code]
   return new HttpError(status, code, code, { ...kind, ...details })
 }
 
-/** The error for a thrown value. An unexpected value is a bug: `internal-error`. */
+/** An unexpected value is a bug: `internal-error`. */
 function toSettingsError(thrown: unknown): SettingsError {
   if (thrown instanceof HttpError) return thrown
   if (thrown instanceof RedisUnavailable || thrown instanceof AccountKeysIncomplete)
@@ -52,7 +50,7 @@ function toSettingsError(thrown: unknown): SettingsError {
   return settingsError('internal-error', { cause: thrown })
 }
 
-/** The headers of every answer. With the referrer policy `no-referrer`, browsers would send `Origin: null` with every form, so it is `same-origin`. */
+/** On every answer. `same-origin`, because with `no-referrer`, browsers would send `Origin: null` with every form. */
 export const securityHeaders: Readonly<Record<string, string>> = {
   'Content-Security-Policy': contentSecurityPolicy({ 'form-action': "'self'" }),
   'Referrer-Policy': 'same-origin',

@@ -1,7 +1,7 @@
 import type { TeamId } from '../core/model/ids.ts'
 import { type Instant, toInstant } from '../core/model/instant.ts'
 
-/** The key that was changed. If it was deleted before already (a repeated deletion), only its id is known. */
+/** Only the id is known if the key was deleted before already (a repeated deletion). */
 interface AuditedKey {
   readonly id: string
   readonly name?: string | undefined
@@ -9,7 +9,7 @@ interface AuditedKey {
   readonly expiresAt?: Instant | null | undefined
 }
 
-/** A record of the audit topic: who changed which key of a team, and when. */
+/** A record of the audit topic. */
 export interface KeyChange {
   readonly at: Instant
   readonly by: string

@@ -37,10 +37,12 @@ const problemStatuses: Readonly<Record<CreateFailure | 'full', number>> = {
   unfinished: 503,
 }
 
-/** Shorter than the time that browsers wait for an answer, longer than an election of a partition leader takes in Kafka. */
+/** Shorter than browsers wait for an answer, longer than Kafka elects a partition leader. */
 const changeDeadlineMs = 15_000
 const oncePattern = /^[A-Za-z0-9_-]{16,64}$/
-/** How long a form that is sent again shows the plaintext again: long enough for a double click. Reloading the answer later must not show the key. */
+/**
+ * How long a form that is sent again shows the plaintext again. Long enough for a double click, but reloading the answer later must not show the key.
+ */
 const shownAgainMs = 10_000
 
 export type KeyRoutesDeps = {
@@ -58,7 +60,6 @@ export type KeyRoutesDeps = {
   readonly nowMs: () => number
 }
 
-/** The pages and forms by which an owner manages the team's keys. */
 export function keyRoutes({ forOwner }: Sessions, deps: KeyRoutesDeps) {
   const { keys, nowMs } = deps
   const listKeys = keyLister(deps)
@@ -71,7 +72,7 @@ export function keyRoutes({ forOwner }: Sessions, deps: KeyRoutesDeps) {
     const { problem } = creation
     const status = problemStatuses[problem]
     if (problem === 'full') return showKeys(ctx, session, status, problem)
-    // The same token completes an unfinished key; in place of a deleted key, another token creates another key.
+    // The same token completes an unfinished key. After a deleted key, only another token creates a key.
     const once = problem === 'deleted' ? randomToken() : form.once
     return showKeys(ctx, session, status, { ...form, once, problem })
   })
@@ -125,7 +126,7 @@ const keysShower =
     notReplaced?: ReplaceFailure,
   ) => {
     const all = await keyLister(deps)(session)
-    // An unfinished key may be the tenth in the list, but only its form, sent again, can show its plaintext. So the form is shown.
+    // An unfinished key may be the tenth in the list, but only its form, sent again, can show its plaintext.
     const isFull = form === 'full' || (all.length >= maxKeysPerTeam && (notReplaced ?? form.problem) !== 'unfinished')
     const today = toInstant(deps.nowMs()).slice(0, 10)
     const sent = parameterOf(ctx, 'notice')
@@ -162,7 +163,7 @@ function showCreatedKey(
   replaced?: string,
 ): void {
   const { say } = ctx.state
-  // The absolute difference, because the clock may have been set back since the key was created.
+  // Absolute, because the clock may have been set back since the key was created.
   const isYoung = Math.abs(nowMs - Date.parse(key.createdAt)) <= shownAgainMs
   const { title, text } = say.shownAlready
   const at = urlsFrom(ctx.path)
@@ -187,8 +188,8 @@ type Creation =
   | { readonly kind: 'failed'; readonly problem: CreateFailure | 'full' }
 
 /**
- * Creates the key of a form. If the same form is sent again, it gets the same key, or joins the creation that is in flight. `isNew` is also true for a
- * key that no page has shown yet, because its creation took longer than the deadline.
+ * A form that is sent again gets the same key, or joins the creation that is in flight. `isNew` is also true for a key that no page has shown yet,
+ * because its creation took longer than the deadline.
  */
 export function keyCreator(keys: Pick<AccountKeyManager, 'create'>) {
   const inFlight = new Map<string, Promise<CreatedKey>>()
@@ -215,19 +216,19 @@ export function keyCreator(keys: Pick<AccountKeyManager, 'create'>) {
 }
 
 /**
- * The secret bytes of a key: the same for the same form of the same session. The data in Redis do not suffice to compute them, because the session id
- * is missing there; the data in the browser do not suffice, because the session secret is missing there.
+ * The secret bytes of a key: the same for the same form of the same session. Computing them takes both the session id, which is not in Redis, and the
+ * session secret, which is not in the browser.
  */
 export const keySeed = ({ id, secret }: Pick<OpenSession, 'id' | 'secret'>, once: string): Uint8Array =>
   createHmac('sha256', Buffer.from(id + secret))
     .update(once)
     .digest()
 
-/** Awaits `AccountKeyManager`. Errors other than its own become `RedisUnavailable`. */
+/** Errors other than those of `AccountKeyManager` become `RedisUnavailable`. */
 const fromKeys = <T>(answer: Promise<T>): Promise<T> =>
   fromRedis(answer, KeyRefused, KeyChangeIncomplete, AccountKeysIncomplete)
 
-/** Waits for a change of a key. After the deadline, rejects with `KeyChangeIncomplete`; the change continues in the background. */
+/** After the deadline, rejects with `KeyChangeIncomplete`; the change continues in the background. */
 const withDeadline = <T>(change: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {
     const late = () => reject(new KeyChangeIncomplete(`not done within ${changeDeadlineMs} ms`))

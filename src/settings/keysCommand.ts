@@ -51,7 +51,7 @@ for (const [change, description] of [
       }),
     )
 
-/** The user who runs the command; its uid if the system has no account for it, as in a container with an arbitrary uid. */
+/** The uid if the system has no account for it, as in a container with an arbitrary uid. */
 function caller(): string {
   try {
     return userInfo().username
@@ -63,7 +63,7 @@ function caller(): string {
 async function withKeys(action: (keys: AccountKeyManager) => Promise<void>): Promise<void> {
   const config = await configOrExit(['KAFKA_BROKERS', 'REDIS_URL'])
   const redis = connectRedis(config, () => undefined)
-  // Nothing is logged: the command prints its result itself.
+  // The command prints its result itself.
   const silent = pino({ level: 'silent' })
   const sink = kafkaSink(connectKafka(config, silent))
   const store = new AccountKeyStore(redis)

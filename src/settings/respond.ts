@@ -21,8 +21,8 @@ const languageCookie = 'tidemark-language'
 const yearMs = 365 * 86_400_000
 
 /**
- * Chooses the language of the answer: the one in the URL (then stored in a cookie), else in the cookie, else the browser's. `isSecure`: whether
- * cookies are `Secure`; behind a TLS proxy, Koa itself sees a plain connection.
+ * The language in the URL (then stored in a cookie), else in the cookie, else the browser's. `isSecure`: whether cookies are `Secure`; behind a TLS
+ * proxy, Koa itself sees a plain connection.
  */
 export const chooseLanguage =
   (isSecure: boolean): SettingsMiddleware =>
@@ -68,15 +68,14 @@ ${
 }
 
 /**
- * The target of the language switch; `''`: this page. Undefined after a POST, which a link cannot repeat. A sign-in link works once, so its
- * page links to the list of keys.
+ * The target of the language switch; `''`: this page. Undefined after a POST, which a link cannot repeat. A sign-in link works once, so its page
+ * links to the list of keys.
  */
 function urlInOtherLanguages({ method, path }: SettingsContext): string | undefined {
   if (method !== 'GET' && method !== 'HEAD') return undefined
   return path === '/sign-in' ? urlsFrom(path)('/keys') : ''
 }
 
-/** Redirects to another page, which the browser requests with GET. */
 export function seeOther(ctx: SettingsContext, path: string): void {
   ctx.status = 303
   ctx.redirect(urlsFrom(ctx.path)(path))

@@ -5,7 +5,7 @@ import { fromRedis, type RedisConnection } from '../core/redis/redis.ts'
 import { settingsError } from './errors.ts'
 import type { SettingsContext, SettingsMiddleware } from './respond.ts'
 
-/** A signed-in owner (`sub`, the product's name for the person) and the team. */
+/** `sub`: the product's name for the signed-in person. */
 export type Owner = { readonly team: TeamId; readonly sub: string }
 
 /** `csrf` is in every form. `secret` is never sent to the browser. `id` is stored only in the browser. */
@@ -15,22 +15,20 @@ export const sessionLifeMs = 15 * 60_000
 const randomLength = 32
 const idPattern = /^[A-Za-z0-9_-]{43}$/
 
-/** Answers a request of a signed-in owner. `form` is empty except for a POST. */
+/** `form` is empty except for a POST. */
 type OwnerHandler = (ctx: SettingsContext, session: OpenSession, form: URLSearchParams) => Promise<void>
 
 export interface Sessions {
-  /** Opens a session, and ends the browser's former one (against session fixation). */
+  /** Opens a session, and ends the browser's former session (against session fixation). */
   start(ctx: SettingsContext, owner: Owner): Promise<void>
   end(ctx: SettingsContext, session: Pick<OpenSession, 'id'>): Promise<void>
-  /**
-   * Middleware for signed-in owners. Throws `no-session` without a session, and `foreign-form` for a POST without the session's CSRF token.
-   */
+  /** Throws `no-session` without a session, and `foreign-form` for a POST without the session's CSRF token. */
   forOwner(handle: OwnerHandler): SettingsMiddleware
 }
 
 /**
- * Sessions whose id is in a cookie. Redis stores a session under the digest of its id, so that nobody can take over a session by reading Redis. The
- * prefix `__Host-` prevents other hosts of the same domain from setting the cookie.
+ * Redis stores a session under the digest of its id, so that nobody can take over a session by reading Redis. The cookie's prefix `__Host-` prevents
+ * other hosts of the same domain from setting it.
  */
 export function createSessions({ client, keys }: RedisConnection, isSecure: boolean): Sessions {
   const cookie = isSecure ? '__Host-tidemark-session' : 'tidemark-session'
@@ -57,7 +55,7 @@ export function createSessions({ client, keys }: RedisConnection, isSecure: bool
     forOwner: (handle) => async (ctx) => {
       const id = idIn(ctx) ?? ''
       const text = id === '' ? null : await fromRedis(client.get(keyOf(id)))
-      // The session is unknown, expired or ended.
+      // Unknown, expired or ended.
       if (text === null) throw settingsError('no-session')
       const session = { ...(JSON.parse(text) as Omit<OpenSession, 'id'>), id }
       ctx.state.session = session
@@ -66,7 +64,7 @@ export function createSessions({ client, keys }: RedisConnection, isSecure: bool
   }
 }
 
-/** Rejects requests of other origins, except GET and HEAD. Decides by `Origin`, or by `Sec-Fetch-Site` if there is no `Origin`. */
+/** Rejects requests of other origins, except GET and HEAD. Without `Origin`, `Sec-Fetch-Site` decides. */
 export const requireSameOrigin =
   (origin: string): SettingsMiddleware =>
   (ctx, next) => {
@@ -94,6 +92,6 @@ async function readForm(ctx: SettingsContext, csrf: string): Promise<URLSearchPa
   return form
 }
 
-/** Compares in constant time; digests give both sides the same length. */
+/** In constant time; digests give both sides the same length. */
 const isSameSecret = (a: string, b: string): boolean =>
   timingSafeEqual(hash('sha256', a, 'buffer'), hash('sha256', b, 'buffer'))

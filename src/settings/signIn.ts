@@ -12,7 +12,6 @@ import { messagePage } from './pages/parts.ts'
 import { respondWithPage, type SettingsState, seeOther } from './respond.ts'
 import type { Owner, Sessions } from './sessions.ts'
 
-/** Signing in with a link from the product, and signing out. */
 export const signInRoutes = (
   verifyToken: VerifyToken,
   consumeToken: ConsumeToken,
@@ -22,7 +21,7 @@ export const signInRoutes = (
     .get('/sign-in', async (ctx) => {
       // A link preview (HEAD) must not consume the token.
       if (ctx.method === 'HEAD') throw settingsError('method-not-allowed', { headers: { Allow: 'GET' } })
-      // This URL contains a secret, which no `Referer` may reveal. (For pages with forms, `securityHeaders` need another policy.)
+      // This URL contains a secret, which no `Referer` may reveal. Pages with forms need the policy of `securityHeaders`.
       ctx.set('Referrer-Policy', 'no-referrer')
       const { owner, tokenId } = await verifyToken(parameterOf(ctx, 'token') ?? '')
       if (!(await consumeToken(tokenId))) throw settingsError('link-used')
@@ -46,7 +45,7 @@ const usedForMs = 2 * maxLifeSeconds * 1_000
 /** Resolves to false if the token was used before. */
 type ConsumeToken = (tokenId: string) => Promise<boolean>
 
-/** Used tokens stay in Redis until no process accepts them any more, so that each token signs in only once. */
+/** Used tokens stay in Redis until no process accepts them any more, so that each signs in only once. */
 export const usedTokens =
   ({ client, keys }: RedisConnection): ConsumeToken =>
   async (tokenId) => {
@@ -56,10 +55,10 @@ export const usedTokens =
 
 type SignInConfig = Pick<Config, 'files' | Extract<keyof Config, `SIGN_IN_${string}`>>
 
-/** The most characters of an owner's name, and of a token's id. */
+/** Of an owner's name, and of a token's id. */
 const maxCharacters = 200
 const fetchTimeoutMs = 3_000
-/** Two separate lists, against algorithm confusion: a public key must not be accepted as a shared secret. */
+/** Two lists, against algorithm confusion: a public key must not be accepted as a shared secret. */
 const secretAlgorithms = ['HS256']
 const publicKeyAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
 
@@ -77,7 +76,6 @@ const claimsSchema = z.object({
 /** Rejects with `link-expired`, `link-not-valid`, `not-owner` or `unavailable`. */
 type VerifyToken = (token: string) => Promise<{ readonly owner: Owner; readonly tokenId: string }>
 
-/** Verifies signature, claims and lifetime of the product's tokens. */
 export function tokenVerifier(config: SignInConfig, nowMs: () => number): VerifyToken {
   const { SIGN_IN_JWKS_URL: url, SIGN_IN_ISSUER: issuer = '' } = config
   const key: JWTVerifyGetKey =

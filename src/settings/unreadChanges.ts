@@ -2,15 +2,18 @@ import type { TeamId } from '../core/model/ids.ts'
 import type { AccountKeyStore } from '../core/redis/accountKeyStore.ts'
 import type { AccountKeyManager } from './accountKeyManager.ts'
 
-/** How long after a change its record counts as missing: longer than an indexer takes to read the record of a complete change. */
+/** A change counts as missing after this time, which is longer than an indexer takes to read the record of a complete change. */
 const unreadMs = 60_000
 
 export type CompleteUnread = (team: TeamId) => Promise<void>
 
 /**
- * Makes revocations and deletions durable that are only in Redis. Example: an owner revokes a key, and the process is killed before it appends the
- * record to Kafka. If no indexer has read the record after a minute, the change is requested again. Redis does not store who deleted a key, so the
- * author of a repeated deletion is `tidemark`.
+ * Makes revocations and deletions durable that are only in Redis:
+ *
+ * 1. An owner revokes a key. The process is killed before it appends the record to Kafka.
+ * 2. After a minute, no indexer has read the record. The next view of the team's keys requests the change again.
+ *
+ * Redis does not store who deleted a key, so the author of a repeated deletion is `tidemark`.
  */
 export function unreadChanges(store: AccountKeyStore, keys: AccountKeyManager, nowMs: () => number): CompleteUnread {
   const completing = new Set<TeamId>()

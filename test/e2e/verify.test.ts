@@ -15,7 +15,7 @@ import { usePipeline } from '../support/pipeline.ts'
 import { type Run, runCommand, startProgram } from '../support/programs.ts'
 import { randomHistory, stateRecord } from '../support/randomHistory.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
-import { documentTopics } from '../support/topics.ts'
+import { createTopicsWith, documentTopics } from '../support/topics.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
 const folder = useFolder()
@@ -31,6 +31,20 @@ const expectEqual = async (...args: string[]): Promise<void> => {
   const equal = expect.stringMatching(/^equal; compared \d+ documents and \d+ account keys/)
   expect([stdout, stderr, code]).toEqual([equal, expect.any(String), 0])
 }
+
+/** The differences that all shares name, sorted. The shares may run one after the other, or side by side on several machines. */
+async function linesOfShares(count: number): Promise<string[]> {
+  const lines: string[] = []
+  for (let number = 0; number < count; number++) {
+    const run = await verify('--share', `${number}/${count}`)
+    const named = linesOf(run)
+    expect([run.stderr, run.code]).toEqual([expect.any(String), named.some(isDifference) ? 1 : 0])
+    lines.push(...named)
+  }
+  return lines.sort()
+}
+/** A newer state in the index than in the topic is noted, and is no difference. */
+const isDifference = (line: string): boolean => !line.startsWith('newer')
 
 const submission = (id: string) => stateRecord('submissions', `${team}/${id}`, revision)
 const key = (id: string, changes: Parameters<typeof accountKeyRecord>[0] = {}) => ({
@@ -128,6 +142,15 @@ test('a verification names every planted difference, and nothing else', async ()
   expect(found.code).toBe(1)
   const ofTeam = await verify('--team', team)
   expect(linesOf(ofTeam)).toEqual(linesOf(found))
+  expect(await linesOfShares(3)).toEqual(
+    [
+      ...linesOf(found).filter((line) => !line.startsWith('unexpected-detail')),
+      ...['gone', 's-0', 's-ghost-2'].map(
+        (id) => `unlisted-detail planted ${id} (submission-details) has no document in submissions`,
+      ),
+      'unlisted-detail planted f-1 (form-details) has no document in forms',
+    ].sort(),
+  )
   const asJson = await verify('--team', team, '--json')
   const numbers = { documents: expect.any(Number), accountKeys: expect.any(Number), uncommitted: expect.any(Number) }
   const missing = { kind: 'missing', key: `${team}/f-1`, where: 'forms', detail: 'revision 5 in the topic' }
@@ -139,6 +162,31 @@ test('a verification names every planted difference, and nothing else', async ()
     },
   ])
   await expectEqual('--team', history.teams[0] ?? '')
+})
+
+test('shares of a verification compare an entity whose records are in two partitions once', async () => {
+  await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 3)
+  await pipeline.startIndexer()
+  const recordOf = (id: string, at: number, partition: number) => ({
+    ...stateRecord('submissions', `${team}/${id}`, at),
+    partition,
+  })
+  await pipeline.produce('submissions', [recordOf('moved', 1, 0), recordOf('older', 1, 0), recordOf('still', 1, 2)])
+  await untilCommitted(pipeline)
+  const before = await read('submissions', 'older')
+  const detail = await read('submission-details', 'older')
+  await pipeline.produce('submissions', [recordOf('moved', 2, 1), recordOf('older', 2, 1)])
+  await untilCommitted(pipeline)
+  expect(await linesOfShares(3)).toEqual([])
+
+  await remove('submissions', 'older')
+  await remove('submission-details', 'older')
+  await plant('submissions', 'older', before)
+  await plant('submission-details', 'older', detail)
+  expect(await linesOfShares(3)).toEqual([
+    'older planted older (submissions) revision 1 in the index, revision 2 in the topic',
+    'older-detail planted older (submission-details) revision 1 in the index, revision 2 in the topic',
+  ])
 })
 
 test('a verification reports no difference under 100 writes a second with late revisions and deletions', async () => {
@@ -200,6 +248,7 @@ test('a verification that cannot judge ends with exit code 2 and the reason', as
 
   await pipeline.elasticsearch.indices.deleteAlias({ index: `${prefix}-forms-v*`, name: `${prefix}-forms` })
   expect(await verify()).toMatchObject(notJudged('no complete generation'))
+  expect(await verify('--share', '3/3')).toMatchObject(notJudged('counted from 0'))
   expect(await verify('--team', 'a/b')).toMatchObject(notJudged('must be 1 to 128'))
 })
 

@@ -192,6 +192,28 @@ describeWith('helm', (await findOnPath('helm', process.env)) !== undefined)('the
     expect(named('ConfigMap', 'beside')).toMatchObject({ data: { kept: 'true' } })
   })
 
+  test('the shares of a verification are an indexed Job: each pod compares the share with its completion index', () => {
+    const manifests = rendered.get(`${chart}/ci/full-values.yaml`) ?? []
+    const verify = manifests.find(({ kind, metadata }) => kind === 'CronJob' && metadata.name.endsWith('verify'))
+    expect(verify?.spec.jobTemplate?.spec).toMatchObject({
+      completionMode: 'Indexed',
+      completions: 4,
+      parallelism: 2,
+      template: { spec: { containers: [{ args: ['verify', '--json', '--share', '$(JOB_COMPLETION_INDEX)/4'] }] } },
+    })
+  })
+
+  test('the members of a rebuild are an indexed Job: the pod with completion index 0 leads', () => {
+    const manifests = rendered.get(`${chart}/ci/full-values.yaml`) ?? []
+    const rebuild = manifests.find(({ kind, metadata }) => kind === 'CronJob' && metadata.name.endsWith('rebuild'))
+    expect(rebuild?.spec.jobTemplate?.spec).toMatchObject({
+      completionMode: 'Indexed',
+      completions: 3,
+      parallelism: 3,
+      template: { spec: { containers: [{ args: ['rebuild', '--member', '$(JOB_COMPLETION_INDEX)'] }] } },
+    })
+  })
+
   test('a release `tidemark` has the names that the documentation uses', async () => {
     const manifests = await helm('template', 'tidemark', chart, '--values', files)
     const made = parseAllDocuments(manifests).map((document) => document.toJS() as Manifest)

@@ -177,6 +177,9 @@ export class Happenings {
           const outcome = error === undefined ? 'succeeded' : `failed: ${(error as Error).message}`
           this.#world.note(`rebuild ${outcome}`)
         })
+        break
+      case 'member':
+        this.#system.startRebuildMember()
     }
   }
 

@@ -5,7 +5,7 @@ import { randomFor } from './world/randomness.ts'
 import type { Weather } from './world/world.ts'
 
 /** Programs that may run as several processes. */
-export type Program = 'indexer' | 'api' | 'rebuild'
+export type Program = 'indexer' | 'api' | 'rebuild' | 'member'
 
 /** Affects calls between one process and an engine for `forMs`. */
 type OneProcess = { readonly engine: EngineName; readonly which: number; readonly forMs: number }
@@ -79,13 +79,22 @@ const statuses = ['pending', 'processing', 'completed', 'failed']
 /** All themes; most histories have one to three of the common ones. */
 const themes = [
   ...['network', 'crashes', 'freezes', 'groups', 'clocks', 'redis', 'copies', 'rebuild', 'switch', 'late', 'contract'],
-  ...['generations', 'keys', 'delays', 'refusals', 'transactions', 'failing-document', 'forgotten-deletions'],
+  ...[
+    'generations',
+    'keys',
+    'delays',
+    'refusals',
+    'transactions',
+    'failing-document',
+    'forgotten-deletions',
+    'members',
+  ],
 ] as const
 export type Theme = (typeof themes)[number]
 /** Drawn rarely, because they simulate slowly. They affect lists of forms. */
 const rare: readonly Theme[] = ['switch', 'late']
 /** Slow, too. Drawn separately, so that the histories of other seeds stay the same. */
-const separate: readonly Theme[] = ['transactions', 'failing-document', 'forgotten-deletions']
+const separate: readonly Theme[] = ['transactions', 'failing-document', 'forgotten-deletions', 'members']
 const common = themes.filter((theme) => ![...rare, ...separate].includes(theme))
 const rareShare = 0.02
 
@@ -289,6 +298,25 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
     events.push(...singleChanges('forms', 'f6', random, atMs + 1_000, 2_000))
     if (random.chance(0.3)) events.push(...onlyTheRebuildReads(random, atMs + random.below(2_000)))
     return events
+  },
+  // Members help a rebuild. They come early or late, freeze or die, or are started again; so may the rebuild.
+  members: (random) => {
+    const startMs = 500 + random.below(4_000)
+    const some = (): number => startMs + random.below(6_000)
+    const target = { program: random.chance(0.75) ? 'member' : 'rebuild', which: random.below(2) } as const
+    return [
+      at(startMs, { kind: 'start', program: 'rebuild' }),
+      ...times(1 + random.below(3), () =>
+        at(startMs - 400 + random.below(3_000), { kind: 'start', program: 'member' }),
+      ),
+      ...(random.chance(0.4) ? [at(some(), { kind: 'kill', ...target })] : []),
+      ...(random.chance(0.4) ? [at(some(), { kind: 'freeze', ...target, forMs: random.below(16_000) })] : []),
+      ...(random.chance(0.3) ? [at(some(), { kind: 'stop', ...target })] : []),
+      ...(random.chance(0.3) ? [at(some() + 3_000, { kind: 'start', program: 'rebuild' })] : []),
+      ...(random.chance(0.3) ? [at(some(), { kind: 'start', program: 'member' })] : []),
+      ...singleChanges('forms', 'f6', random, startMs + 200, 4_000),
+      ...(random.chance(0.3) ? onlyTheRebuildReads(random, some()) : []),
+    ]
   },
   // A rebuild freezes in its switch for longer than its lock lives, is slow in it, or dies, while producers write on, some with late clocks.
   switch: (random) => {

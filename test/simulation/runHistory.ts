@@ -108,7 +108,7 @@ class Run {
   }
 
   end(): void {
-    for (const program of ['indexer', 'api', 'rebuild', 'settings'] as const)
+    for (const program of ['indexer', 'api', 'rebuild', 'member', 'settings'] as const)
       for (const running of this.#system.running(program)) running.process.kill()
   }
 

@@ -1,7 +1,9 @@
 import type { RequestListener } from 'node:http'
 import inject from 'light-my-request'
 import { Registry } from 'prom-client'
+import type { CommandTools } from '../../indexer/engineCommand.ts'
 import { rebuild } from '../../indexer/generations/rebuild.ts'
+import { fillAsMember } from '../../indexer/generations/rebuildMembers.ts'
 import { startIndexer } from '../../indexer/indexer.ts'
 import { openApi } from '../../src/api/startApi.ts'
 import { type Config, readConfig } from '../../src/core/config/config.ts'
@@ -79,7 +81,19 @@ export class System {
 
   /** Runs a rebuild, and calls `onEnd` with its error, or undefined when it has succeeded. */
   startRebuild(onEnd: (error: unknown) => void): void {
-    this.#start('rebuild', async (service, running) => {
+    this.#startCommand('rebuild', rebuild, onEnd)
+  }
+
+  startRebuildMember(): void {
+    this.#startCommand('member', fillAsMember, () => undefined)
+  }
+
+  #startCommand(
+    program: Program,
+    command: (tools: CommandTools) => Promise<void>,
+    onEnd: (error: unknown) => void,
+  ): void {
+    this.#start(program, async (service, running) => {
       const { config, log, signal } = service
       const { elasticsearch, redis, kafka } = this.engines
       const connection = redis(config, () => undefined)
@@ -94,7 +108,7 @@ export class System {
       }
       const run = async (): Promise<void> => {
         await untilConnected(connection, signal)
-        await rebuild({
+        await command({
           ...{ config, log, report, signal, clock: Date.now },
           source: kafka(config, log).openSource(),
           elasticsearch: elasticsearch(config),

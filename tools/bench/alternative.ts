@@ -9,17 +9,17 @@ export type Alternative = {
   readonly name: string
   readonly origin: string
   readonly accountKey: string
-  /** How a client follows changes: by the change feed, or by windows of the time of the last update. */
+  /** A client follows changes by the change feed, or by windows of the time of the last update. */
   readonly changes: 'feed' | 'windows'
   /** Whether it answers pages beyond 10,000 rows. */
   readonly reachesAllPages: boolean
-  /** The lines of code that its user has to write; none for Tidemark. */
+  /** Lines of code that its user has to write; none for Tidemark. */
   readonly lines: number
   append(records: readonly KafkaRecord[]): Promise<void>
   startSink(): Promise<{ stop(): Promise<void>; expectRunning?(): Promise<void> }>
 }
 
-/** The indexer, and an API without an answer cache, unless `environment` enables it. */
+/** Without an answer cache, unless `environment` enables it. */
 export async function tidemark(
   stage: Stage,
   append: Replica['append'],
@@ -43,7 +43,6 @@ export async function tidemark(
   }
 }
 
-/** An alternative that is written by hand; `name`: of its file. */
 export async function byHand(
   stage: Stage,
   append: Replica['append'],
@@ -71,5 +70,5 @@ export async function byHand(
   }
 }
 
-/** The lines of code, without empty lines and comments. */
+/** Without empty lines and comments. */
 const linesOf = (text: string): number => text.split('\n').filter((line) => !/^\s*($|\/?\*|\/\/)/.test(line)).length

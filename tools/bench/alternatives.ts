@@ -36,7 +36,7 @@ const calm: Pace = { connections: 1, leadIn: 5, maxRequests: 200, maxMs: 3_000 }
 const busy: Pace = { ...calm, connections: 16, leadIn: 50, maxRequests: 2_000 }
 
 /**
- * Measures Tidemark beside alternatives that are written by hand: Elasticsearch and, if `POSTGRES_URL` names a database, PostgreSQL, each filled from Kafka
+ * Tidemark beside alternatives that are written by hand: Elasticsearch and, if `POSTGRES_URL` names a database, PostgreSQL, each filled from Kafka
  * and queried through a small Koa handler.
  */
 export async function benchAlternatives(stage: Stage, size: Size): Promise<Results> {
@@ -48,10 +48,10 @@ export async function benchAlternatives(stage: Stage, size: Size): Promise<Resul
     all.push(await byHand(stage, append, [name, largeTeam]))
   }
   const total = totalOf(size.teams)
-  const each = async (records: Parameters<Alternative['append']>[0]): Promise<void> => {
+  const appendToAll = async (records: Parameters<Alternative['append']>[0]): Promise<void> => {
     for (const alternative of all) await alternative.append(records)
   }
-  await appendAll(submissionsOf(size.teams), total, each, stage.signal)
+  await appendAll(submissionsOf(size.teams), total, appendToAll, stage.signal)
   const loads = new Map<string, number>()
   for (const alternative of all) loads.set(alternative.name, await load(alternative, size.teams, stage))
   const reads = compareReads(all, size, stage)
@@ -64,7 +64,10 @@ export async function benchAlternatives(stage: Stage, size: Size): Promise<Resul
   )
   const exported = await runRounds('Exporting', exports, size.exports)
   const followers = all.map(
-    (one): Contender<Followed> => ({ name: one.name, run: () => follow(one, largeTeam, size.follow, stage) }),
+    (alternative): Contender<Followed> => ({
+      name: alternative.name,
+      run: () => follow(alternative, largeTeam, size.follow, stage),
+    }),
   )
   const followed = await runRounds('Following', followers, size.exports)
   return {
@@ -77,7 +80,7 @@ export async function benchAlternatives(stage: Stage, size: Size): Promise<Resul
   }
 }
 
-/** Drops the tables of an earlier run; false without a database. */
+/** False without a database. */
 async function emptyPostgres(url: string | undefined): Promise<boolean> {
   if (url === undefined) return false
   const client = new Client(url)
@@ -87,7 +90,7 @@ async function emptyPostgres(url: string | undefined): Promise<boolean> {
   return true
 }
 
-/** The records a second, from the start of the program until the team's total is complete. */
+/** Records a second, from the start of the program until the team's total is complete. */
 async function load(
   { origin, accountKey, startSink, name }: Alternative,
   teams: TeamSizes,
@@ -108,7 +111,7 @@ async function load(
   return (1_000 * totalOf(teams)) / elapsedMs
 }
 
-/** Sends each alternative the same requests, and compares it with Tidemark. */
+/** Each alternative gets the same requests, and is compared with Tidemark. */
 function compareReads(all: readonly Alternative[], { deepPage }: Size, stage: Stage): Comparison {
   const asking = (title: string, pace: Pace, limit: number, page = 1): Comparison => {
     const able = all.filter(({ reachesAllPages }) => page === 1 || reachesAllPages)

@@ -45,7 +45,7 @@ export const smallSize: Size = {
 const writesPerSecond = 20
 const mergesDeadlineMs = 120_000
 
-/** Measures lists of a large team beside direct queries of Elasticsearch and a bare process, and repeated requests beside 304. */
+/** Lists of a large team beside direct queries of Elasticsearch and a bare process, and repeated requests beside 304. */
 export async function benchApi(stage: Stage, size: Size): Promise<Results> {
   const { config, urls, signal } = stage
   const replica = await serve(stage, size.teams)
@@ -103,7 +103,7 @@ export async function benchApi(stage: Stage, size: Size): Promise<Results> {
   }
 }
 
-/** Sends the submissions through Kafka and the indexer. Resolves when all are searchable and Elasticsearch is idle. */
+/** Resolves when all submissions are searchable and Elasticsearch is idle. */
 async function serve(stage: Stage, teams: TeamSizes): Promise<Replica> {
   const replica = await startReplica(stage)
   const total = totalOf(teams)
@@ -115,7 +115,7 @@ async function serve(stage: Stage, teams: TeamSizes): Promise<Replica> {
   return replica
 }
 
-/** Waits for merges, which would compete with the measured requests. */
+/** Merges would compete with the measured requests. */
 async function untilMerged({ client, signal }: Stage): Promise<void> {
   let quietPolls = 0
   const isQuiet = async (): Promise<boolean> => {
@@ -127,7 +127,6 @@ async function untilMerged({ client, signal }: Stage): Promise<void> {
   throw new Error(`Elasticsearch is still merging after ${mergesDeadlineMs / 1_000} s`)
 }
 
-/** One large team, and many small ones of the same size. */
 export type TeamSizes = { readonly largeTeam: number; readonly otherTeams: number; readonly ofEach: number }
 
 export const largeTeam = 'team_large'
@@ -139,7 +138,7 @@ const seed = 'api'
 
 export const totalOf = ({ largeTeam, otherTeams, ofEach }: TeamSizes): number => largeTeam + otherTeams * ofEach
 
-/** All submissions in order of created time, the teams mixed. The same at every call. */
+/** In order of created time, the teams mixed. The same at every call. */
 export function* submissionsOf(sizes: TeamSizes): Generator<SubmissionRecord> {
   const random = seededRandom(seed)
   const make = submissionMaker(seed)

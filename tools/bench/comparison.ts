@@ -3,13 +3,12 @@ import { type Asked, load, type Pace, type Sample } from './load.ts'
 import type { Row, Section } from './report.ts'
 import type { Stage } from './stage.ts'
 
-/** Contenders that run in the same rounds, and the comparisons of their results. */
 export type Comparison<Measured = Sample> = {
   readonly contenders: readonly Contender<Measured>[]
   readonly sections: readonly Section[]
 }
 
-/** A contender that answers requests, sent in turn at a pace. `requestsOf` gets the number of the round, from 0. */
+/** Requests are sent in turn. `requestsOf` gets the number of the round, from 0. */
 export const asking = (
   name: string,
   origin: string,
@@ -21,14 +20,13 @@ export const asking = (
   run: (round) => load({ origin, requests: requestsOf(round), readCpuMs: () => cpuMsOf(origin) }, pace, signal),
 })
 
-/** A contender with its requests, and the label of the contender that it is compared with. */
+/** `to`: what the contender is compared with. */
 export type Asker = Pick<Row, 'label' | 'to'> & {
   readonly origin: string
-  /** Gets the number of the round, from 0. */
   requestsOf(round: number): readonly Asked[]
 }
 
-/** Compares contenders at the same pace: with one connection by latency, with several by answers a second. */
+/** With one connection by latency, with several by answers a second. */
 export function sideBySide(title: string, pace: Pace, askers: readonly Asker[], stage: Stage): Comparison {
   const isCalm = pace.connections === 1
   const whole = `${title}, ${isCalm ? 'one request after the other' : `${pace.connections} at once`}`
@@ -49,21 +47,20 @@ export function sideBySide(title: string, pace: Pace, askers: readonly Asker[], 
   }
 }
 
-/** Several comparisons as one. */
 export const together = (comparisons: readonly Comparison[]): Comparison => ({
   contenders: comparisons.flatMap(({ contenders }) => contenders),
   sections: comparisons.flatMap(({ sections }) => sections),
 })
 
-/** One side of a comparison. `run` measures it once, and gets the number of the round, from 0. */
+/** `run` measures the contender once, and gets the number of the round, from 0. */
 export type Contender<T> = { readonly name: string; run(round: number): Promise<T> }
 
-/** The number of rounds. Results of warm-ups do not count. */
+/** Results of warm-ups do not count. */
 export type Rounds = { readonly warmUps: number; readonly measured: number }
 
 /**
- * Runs every contender once a round, so that changes of the machine's load affect all of them. Each round starts with another contender. Resolves with the
- * results of the measured rounds, by name. `label`: of the progress bar.
+ * Every contender runs once a round, so that changes of the machine's load affect all of them. Each round starts with another contender. Resolves
+ * with the results of the measured rounds, by name. `label`: of the progress bar.
  */
 export async function runRounds<T>(
   label: string,

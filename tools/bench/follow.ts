@@ -6,9 +6,11 @@ import { whileAppending } from './replica.ts'
 import type { Stage } from './stage.ts'
 import { submissionMaker } from './submissions.ts'
 
-/** Submissions a second, half of them of the followed team, and whether the program that reads from Kafka is restarted at half time. */
+/** Half of the submissions are of the followed team. `restarts`: whether the program that reads from Kafka is restarted at half time. */
 export type FollowSize = { readonly perSecond: number; readonly forMs: number; readonly restarts: boolean }
-/** The time from Kafka's acknowledgement of a submission until the client had it, the number of lost ones, and the rows that it read for each. */
+/**
+ * The times are from Kafka's acknowledgement of a submission until the client had it. `readPerChange`: rows that the client read for each submission.
+ */
 export type Followed = Sample & { readonly lost: number; readonly readPerChange: number }
 
 export const followPollMs = 10
@@ -18,28 +20,35 @@ const readyDeadlineMs = 60_000
 const lastPollsMs = 3_000
 const otherTeams = 1_000
 
-/** Measures how a client follows the submissions of a team, once it has got the first one. */
-export async function follow(asked: Alternative, teamId: string, size: FollowSize, stage: Stage): Promise<Followed> {
-  const client = new Follower(asked.changes === 'feed' ? await openFeed(asked, stage) : openWindows(asked))
+/** How a client follows the submissions of a team, once it has got the first one. */
+export async function follow(
+  alternative: Alternative,
+  teamId: string,
+  size: FollowSize,
+  stage: Stage,
+): Promise<Followed> {
+  const client = new Follower(
+    alternative.changes === 'feed' ? await openFeed(alternative, stage) : openWindows(alternative),
+  )
   const make = submissionMaker(`followed/${Date.now()}`)
   let appended = 0
   const append = async (due: number): Promise<void> => {
     const teamOf = (at: number): string => (at % 2 === 0 ? teamId : `team_${at % otherTeams}`)
     const records = Array.from({ length: due }, () => make(teamOf(appended++), Date.now()))
-    await asked.append(records)
+    await alternative.append(records)
     client.acknowledged(records.filter(({ key }) => key.startsWith(`${teamId}/`)))
   }
-  let sink = await asked.startSink()
+  let sink = await alternative.startSink()
   await append(1)
   const isReady = async (): Promise<boolean> => client.poll(stage.signal).then(() => client.hasSeenAll())
   if (!(await waitUntil(isReady, { deadlineMs: readyDeadlineMs, signal: stage.signal })))
-    throw new Error(`${asked.name} shows no submission within ${readyDeadlineMs / 1_000} s`)
+    throw new Error(`${alternative.name} shows no submission within ${readyDeadlineMs / 1_000} s`)
   client.forgetDelays()
   const beganMs = performance.now()
   const restart = async (signal: AbortSignal): Promise<void> => {
     await pause(size.forMs / 2, signal)
     await sink.stop()
-    sink = await asked.startSink()
+    sink = await alternative.startSink()
   }
   await whileAppending(append, size.perSecond, stage.signal, async (signal) => {
     await Promise.all([client.pollFor(size.forMs, signal), ...(size.restarts ? [restart(signal)] : [])])
@@ -47,14 +56,13 @@ export async function follow(asked: Alternative, teamId: string, size: FollowSiz
   const elapsedMs = performance.now() - beganMs
   while (await client.pollFor(lastPollsMs, stage.signal));
   await sink.stop()
-  return client.found(elapsedMs)
+  return client.result(elapsedMs)
 }
 
 type Row = { readonly id: string; readonly updatedAt: string }
-/** Requests the changes since the last poll. Resolves with whether there are more. */
+/** The changes since the last poll. */
 type Read = (signal: AbortSignal) => Promise<{ readonly rows: readonly Row[]; readonly hasMore: boolean }>
 
-/** A client of a change feed, from now on. */
 async function openFeed({ origin, accountKey }: Alternative, stage: Stage): Promise<Read> {
   type Page = { readonly items: readonly Row[]; readonly cursor: string; readonly hasMore: boolean }
   const requestOf = (query: Readonly<Record<string, string>>): HttpRequest =>
@@ -70,19 +78,19 @@ async function openFeed({ origin, accountKey }: Alternative, stage: Stage): Prom
   }
 }
 
-/** A client without a change feed: reads the rows that are as new as the newest known row, or newer, as NDJSON. */
+/** Without a change feed: reads the rows that are as new as the newest known row, or newer, as NDJSON. */
 function openWindows({ origin, accountKey }: Alternative): Read {
   let since = new Date().toISOString()
   return async (signal) => {
     const text = await textOf(origin, exportRequest(accountKey, { updatedSince: since }), signal)
     const rows = (text ?? '').split('\n').filter(Boolean)
-    const found = rows.map((row) => JSON.parse(row) as Row)
-    since = found.reduce((latest, { updatedAt }) => (updatedAt > latest ? updatedAt : latest), since)
-    return { rows: found, hasMore: false }
+    const newRows = rows.map((row) => JSON.parse(row) as Row)
+    since = newRows.reduce((latest, { updatedAt }) => (updatedAt > latest ? updatedAt : latest), since)
+    return { rows: newRows, hasMore: false }
   }
 }
 
-/** The body of an answer; undefined for another status than 200, such as 503 during a restart. */
+/** Undefined for another status than 200, such as 503 during a restart. */
 async function textOf(
   origin: string,
   { path, headers }: HttpRequest,
@@ -93,7 +101,6 @@ async function textOf(
   return answer.status === 200 ? text : undefined
 }
 
-/** Polls for changes, and notes when it got each. */
 class Follower {
   readonly #readOnce: Read
   readonly #acknowledgedMs = new Map<string, number>()
@@ -117,7 +124,7 @@ class Follower {
     this.#delaysMs = []
   }
 
-  /** Polls for this time (ms). Resolves with whether there was a change. */
+  /** Resolves with whether there was a change. */
   async pollFor(forMs: number, signal: AbortSignal): Promise<boolean> {
     const [knownBefore, endMs] = [this.#known.size, performance.now() + forMs]
     while (performance.now() < endMs) {
@@ -141,7 +148,7 @@ class Follower {
     }
   }
 
-  found(elapsedMs: number): Followed {
+  result(elapsedMs: number): Followed {
     const changes = this.#acknowledgedMs.size
     const lost = [...this.#acknowledgedMs.keys()].filter((id) => !this.#known.has(id)).length
     return { ...sampleOf(this.#delaysMs, elapsedMs, 0), lost, readPerChange: this.#read / changes }

@@ -4,7 +4,7 @@ import type { Stage } from './stage.ts'
 
 const deadlineMs = 60_000
 
-/** Sends a request. Rejects if the status is another than expected, or after a minute without an answer. */
+/** Rejects if the status is another than expected, or after a minute without an answer. */
 export async function ask(
   origin: string,
   request: HttpRequest,
@@ -29,7 +29,7 @@ export async function untilAnswered(origin: string, request: HttpRequest, stage:
   throw new Error(`${origin}${request.path} is not answered ${request.expectedStatus} within ${deadlineMs / 1_000} s`)
 }
 
-/** A request for all submissions of a team as NDJSON, or for those that match `query`. */
+/** All submissions of a team as NDJSON, or those that match `query`. */
 export const exportRequest = (accountKey: string, query: Query, etag?: string): HttpRequest => {
   const request = apiRequest(accountKey, 'records', query, etag)
   return { ...request, headers: { ...request.headers, accept: 'application/x-ndjson' } }
@@ -37,7 +37,7 @@ export const exportRequest = (accountKey: string, query: Query, etag?: string): 
 
 type Query = Readonly<Record<string, string | number>>
 
-/** A request to the API. With an ETag, the expected status is 304. */
+/** With an ETag, the expected status is 304. */
 export const apiRequest = (accountKey: string, what: string, query: Query, etag?: string): HttpRequest => {
   const search = new URLSearchParams(
     Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),

@@ -48,8 +48,8 @@ const sections: readonly Section[] = [
 ]
 
 /**
- * Measures how fast records become searchable, beside the same documents ready-made; how soon an event is in a list; and the commands that read all
- * documents.
+ * How fast records become searchable, beside the same documents ready-made; how soon a client that follows a team sees an event; and the commands
+ * that read all documents.
  */
 export async function benchIndexer(stage: Stage, size: Size): Promise<Results> {
   const { records, fewRecords, rounds } = size

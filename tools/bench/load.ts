@@ -10,13 +10,12 @@ export type HttpRequest = {
   readonly expectedStatus: number
 }
 
-/** A request, or a function that makes a new one each time. */
+/** A function makes a new request each time. */
 export type Asked = HttpRequest | (() => HttpRequest)
 
-/** The CPU times (ms) of the server and of Elasticsearch. */
 export type CpuMs = { readonly server: number | undefined; readonly elasticsearch: number | undefined }
 
-/** A load: every connection sends the requests in this order, one at a time, and starts again. */
+/** Every connection sends the requests in this order, one at a time, and starts again. */
 type Target = { readonly origin: string; readonly requests: readonly Asked[]; readCpuMs(): CpuMs }
 
 export type Pace = {
@@ -31,12 +30,12 @@ export type Pace = {
 export type Sample = Figures & Required<Pick<Figures, 'p50Ms' | 'p99Ms' | 'busyShare'>>
 
 const requestTimeoutS = 30
-/** The interval (ms) at which autocannon checks whether it is to stop. Answers after the end do not count. */
+/** How often (ms) autocannon checks whether it is to stop. Answers after the end do not count. */
 const sampleMs = 50
 const longestS = 600
 
 /**
- * Sends requests over keep-alive connections at a pace. Resolves with each latency: percentiles of autocannon are whole milliseconds. Rejects if a connection
+ * Sends requests over keep-alive connections. Records each latency, because percentiles of autocannon are whole milliseconds. Rejects if a connection
  * fails, an answer has an unexpected status, or `signal` aborts.
  */
 export async function load({ origin, requests, readCpuMs }: Target, pace: Pace, signal: AbortSignal): Promise<Sample> {
@@ -45,7 +44,7 @@ export async function load({ origin, requests, readCpuMs }: Target, pace: Pace, 
   const enough = new AbortController()
   const failed = new AbortController()
   const latenciesMs: number[] = []
-  let heard = 0
+  let answered = 0
   let beganMs = performance.now()
   let endedMs = 0
   let idle = performance.eventLoopUtilization()
@@ -54,15 +53,15 @@ export async function load({ origin, requests, readCpuMs }: Target, pace: Pace, 
   let busyShare = 0
   const onLatency = (latencyMs: number): void => {
     if (enough.signal.aborted) return
-    heard += 1
-    if (heard > leadIn) latenciesMs.push(latencyMs)
+    answered += 1
+    if (answered > leadIn) latenciesMs.push(latencyMs)
     endedMs = performance.now()
-    if (heard === leadIn) {
+    if (answered === leadIn) {
       beganMs = endedMs
       idle = performance.eventLoopUtilization()
       cpuBefore = readCpuMs()
     }
-    if (heard < leadIn || (latenciesMs.length < maxRequests && endedMs - beganMs < maxMs)) return
+    if (answered < leadIn || (latenciesMs.length < maxRequests && endedMs - beganMs < maxMs)) return
     busyShare = performance.eventLoopUtilization(idle).utilization
     cpu = readCpuMs()
     enough.abort()
@@ -87,7 +86,7 @@ export async function load({ origin, requests, readCpuMs }: Target, pace: Pace, 
   }
 }
 
-/** The mean of each value for one of `count` answers. */
+/** Means for one of `count` answers. */
 export function cpuUsBetween(before: CpuMs, after: CpuMs, count: number) {
   const microsecondsEach = (from = Number.NaN, to = Number.NaN): number | undefined => {
     const us = (1_000 * (to - from)) / count
@@ -108,7 +107,7 @@ export const sampleOf = (latenciesMs: readonly number[], elapsedMs: number, busy
   busyShare,
 })
 
-/** The request for autocannon. Calls `fail` for an answer with another status than expected: an error would end autocannon's parser. */
+/** Calls `fail` for an answer with another status than expected: an error would end autocannon's parser. */
 function checked(asked: Asked, fail: (error: Error) => void): autocannon.Request {
   if (typeof asked === 'function')
     return { ...checked(asked(), fail), setupRequest: (made) => ({ ...made, ...sent(asked()) }) }

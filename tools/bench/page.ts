@@ -2,16 +2,16 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import type { Counts, Results, Spread } from './report.ts'
-import { type Finding, type Goal, isTold, judge, type Samples, type Section, type Verdict } from './report.ts'
+import { type Finding, type Goal, isSignificant, judge, type Samples, type Section, type Verdict } from './report.ts'
 
 const gibibyte = 1024 ** 3
 
-/** The destinations of a bench: `folder` of the page with all figures, and the file `summary` for brief tables, if given. */
+/** `folder`: of the page with all figures. `summary`: a file for brief tables. `versions`: of the engines. */
 export type Place = { readonly folder: string; readonly summary?: string; readonly versions: readonly string[] }
 
 /**
- * Prints the tables of a bench, and writes them to `folder` as `<day>-<name>.md`. Brief forms of the `compared` tables, and a link to
- * all figures, replace the block of this name in `summary`. `versions` are those of the engines.
+ * Prints the tables of a bench, and writes them to `folder` as `<day>-<name>.md`. Brief forms of the `compared` tables, and a link to all figures,
+ * replace the block of this name in `summary`.
  */
 export async function publish(name: string, results: Results, { folder, summary, versions }: Place): Promise<void> {
   const file = `${new Date().toISOString().slice(0, 10)}-${name}`
@@ -31,7 +31,6 @@ export async function publish(name: string, results: Results, { folder, summary,
   process.stdout.write(`\n${tables.join('\n')}\nWritten to ${join(folder, `${file}.md`)}\n`)
 }
 
-/** Every section and every table of figures, each with its heading. */
 const tablesOf = ({ sections, samples, counts = [] }: Results): string[] => [
   ...sections.map((section) => `## ${section.title}\n\n${renderSection(section, samples)}`),
   ...counts.map(countsTable),
@@ -58,7 +57,7 @@ const renderSection = ({ measure, rows }: Section, samples: Samples): string =>
     rows.map((row) => cellsOf(judge(row, measure, samples), measure)),
   )
 
-/** Replaces the block between the comments with its name. Throws if the text has no such comments. */
+/** Between the comments with its name. Throws if the text has no such comments. */
 export function replaceBlock(text: string, name: string, block: string): string {
   const begin = `<!-- bench ${name} -->`
   const from = text.indexOf(begin)
@@ -79,7 +78,7 @@ function briefOf({ title, measure, rows }: Section, samples: Samples): string {
   return `**${title}**\n\n${alignedTable(['', isLatency ? 'p50 ms' : 'a second', 'ratio (min–max)', 'target'], body)}`
 }
 
-/** A Markdown table with aligned columns. All but the first have figures. */
+/** Markdown. All columns but the first have figures. */
 function alignedTable(header: readonly string[], body: readonly (readonly string[])[]): string {
   const widths = header.map((name, column) => Math.max(name.length, 3, ...body.map((row) => row[column]?.length ?? 0)))
   const line = (cells: readonly string[]): string =>
@@ -103,7 +102,7 @@ function cellsOf(finding: Finding, measure: Section['measure']): string[] {
     shown(finding.elasticsearchCpuUs),
     ratio === undefined
       ? ''
-      : `${isTold(ratio.spread) ? spreadText(ratio.spread) : rangeText(ratio.spread)} × ${ratio.to}`,
+      : `${isSignificant(ratio.spread) ? spreadText(ratio.spread) : rangeText(ratio.spread)} × ${ratio.to}`,
     targetText(finding),
     verdict === undefined ? '' : verdictTexts[verdict],
   ]
@@ -115,7 +114,6 @@ const targetText = ({ goal, limits }: Finding): string =>
   [goal && goalText(goal), limits && `p50 ≤ ${limits.p50Ms}, p99 ≤ ${limits.p99Ms} ms`].filter(Boolean).join(', ')
 const goalText = (goal: Goal): string => ('atMost' in goal ? `≤ ${goal.atMost}` : `≥ ${goal.atLeast}`)
 
-/** The median, and the lowest and highest value. */
 export const spreadText = ({ median, min, max }: Spread): string => `${number(median)} (${number(min)}–${number(max)})`
 
 const rangeText = ({ min, max }: Spread): string => `${number(min)}–${number(max)}`

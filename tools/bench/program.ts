@@ -6,13 +6,13 @@ import type { Stage } from './stage.ts'
 export type Program = {
   readonly pid: number
   stop(): Promise<void>
-  /** Rejects with the end of its log if it has ended by itself. */
+  /** Rejects with the end of the log if the program has ended by itself. */
   expectRunning(): Promise<void>
 }
 
 const folder = fileURLToPath(new URL('.', import.meta.url))
 
-/** Starts a TypeScript program of this folder, which runs until it is stopped or the stage ends. `<name>.log` starts empty. */
+/** A TypeScript program of this folder, which runs until it is stopped or the stage ends. `<name>.log` starts empty. */
 export async function startProgram(
   { logsFolder, signal, release, environment }: Stage,
   name: string,

@@ -13,9 +13,8 @@ import type { Stage } from './stage.ts'
 
 export type KafkaRecord = { readonly key: string; readonly value: string }
 
-/** A running indexer and API, and the producer of their records. */
 export type Replica = {
-  /** The origin of the API, such as `http://127.0.0.1:3000`. */
+  /** Of the API, such as `http://127.0.0.1:3000`. */
   readonly origin: string
   append(topic: string, records: readonly KafkaRecord[]): Promise<void>
   /** Resolves when every appended record is searchable. `report` gets the number of indexed records. */
@@ -27,7 +26,7 @@ const maxSendCharacters = 512 * 1024
 
 const withoutRateLimit = { RATE_LIMIT_PER_MINUTE: '1000000000' }
 
-/** Starts an indexer and an API. Resolves when the topics exist. */
+/** Resolves when the topics exist. */
 export async function startReplica(stage: Stage): Promise<Replica> {
   const { config, signal } = stage
   const origin = await startApi(stage, {})
@@ -42,11 +41,11 @@ export async function startReplica(stage: Stage): Promise<Replica> {
   }
 }
 
-/** Without an answer cache: otherwise cached answers would be compared with Elasticsearch. */
+/** Otherwise cached answers would be compared with Elasticsearch. */
 const withoutAnswerCache = { ANSWER_CACHE_BYTES: '0' }
 export const withAnswerCache = { ANSWER_CACHE_BYTES: '' }
 
-/** Starts an API without limits and without an answer cache, with `more` in its environment. Resolves with its origin. */
+/** Without limits and without an answer cache, with `more` in its environment. Resolves with its origin. */
 export async function startApi(stage: Stage, more: Readonly<Record<string, string>>, logs?: string): Promise<string> {
   const port = await choosePort()
   const origin = `http://127.0.0.1:${port}`
@@ -59,7 +58,7 @@ export async function startApi(stage: Stage, more: Readonly<Record<string, strin
   return origin
 }
 
-/** Connects to Kafka until the stage ends: an admin client, and a producer. */
+/** Until the stage ends. */
 export async function connect({ config, release }: Stage): Promise<[admin: Admin, append: Replica['append']]> {
   const kafka = connectKafka(config, pino({ level: 'silent' }))
   const admin = kafka.admin()
@@ -74,7 +73,7 @@ export async function connect({ config, release }: Stage): Promise<[admin: Admin
   return [admin, append]
 }
 
-/** Appends all records, in requests of about 512 KiB. */
+/** In requests of about 512 KiB. */
 export async function appendAll<T extends KafkaRecord>(
   records: Iterable<T>,
   total: number,
@@ -95,7 +94,7 @@ export async function appendAll<T extends KafkaRecord>(
   }
 }
 
-/** Creates a key. Resolves when the API accepts it, also for its change feed. */
+/** Resolves when the API accepts the key, also for its change feed. */
 export async function createServedKey(stage: Stage, origin: string, teamId: string): Promise<string> {
   for (let attempts = 1; ; attempts++)
     try {
@@ -117,7 +116,7 @@ export const untilServed = (stage: Stage, origin: string, accountKey: string): P
 
 const tickMs = 10
 
-/** While `work` runs, calls `append` with the number of records that are due at `perSecond`. Rejects when one of both does; the signal of `work` aborts then. */
+/** While `work` runs, calls `append` with the number of records that are due at `perSecond`. If `append` rejects, the signal of `work` aborts. */
 export async function whileAppending<T>(
   append: (due: number) => Promise<void>,
   perSecond: number,

@@ -2,7 +2,6 @@ export type Goal = { readonly atMost: number } | { readonly atLeast: number }
 
 type Limits = { readonly p50Ms: number; readonly p99Ms: number }
 
-/** A line: a contender, and the one that it is compared with. */
 export type Row = {
   readonly label: string
   /** The names of the contender and of the base of its ratio. */
@@ -11,22 +10,21 @@ export type Row = {
   readonly limits?: Limits
 }
 
-/** Rows that are compared with each other, by median latencies or by a rate. */
 export type Section = {
   readonly title: string
   readonly measure: 'latency' | 'answers a second' | 'records a second' | 'rows a second' | 'server CPU'
   readonly rows: readonly Row[]
 }
 
-/** The results of one round of a contender. Latencies are undefined for a contender without requests. */
+/** One round of a contender. Latencies are undefined for a contender without requests. */
 export type Figures = {
   readonly perSecond: number
   readonly count: number
   readonly p50Ms?: number
   readonly p99Ms?: number
-  /** The share of time in which the load generator was busy, 0 to 1. Near 1, the generator was measured rather than the server. */
+  /** Share of time in which the load generator was busy, 0 to 1. Near 1, the generator was measured rather than the server. */
   readonly busyShare?: number
-  /** The CPU times of the server and of Elasticsearch for each answer; undefined without `/proc`. */
+  /** For each answer; undefined without `/proc`. */
   readonly serverCpuUs?: number | undefined
   readonly elasticsearchCpuUs?: number | undefined
 }
@@ -41,7 +39,6 @@ export type Counts = {
 
 export type Results = {
   readonly title: string
-  /** One sentence on what was measured. */
   readonly about: string
   readonly sections: readonly Section[]
   readonly samples: Samples
@@ -64,13 +61,13 @@ export type Finding = {
   readonly ratio: { readonly to: string; readonly spread: Spread } | undefined
   readonly goal: Goal | undefined
   readonly limits: Limits | undefined
-  /** Whether goal and limits are met, or the rounds disagree; undefined without goal and limits. */
+  /** Undefined without goal and limits. */
   readonly verdict: Verdict | undefined
 }
 
 export type Verdict = 'met' | 'missed' | 'open'
 
-/** A row over all rounds. Its ratio is the median of the ratios of the rounds. Throws if a contender was not measured. */
+/** The ratio is the median of the ratios of the rounds. Throws if a contender was not measured. */
 export function judge({ label, of, to, limits }: Row, measure: Section['measure'], samples: Samples): Finding {
   const own = samplesOf(samples, of)
   const p50Ms = knownSpread(own, ({ p50Ms }) => p50Ms)
@@ -116,8 +113,8 @@ const nothing: Spread = { median: Number.NaN, min: Number.NaN, max: Number.NaN }
 const worstOf = (verdicts: readonly Verdict[]): Verdict =>
   (['missed', 'open'] as const).find((verdict) => verdicts.includes(verdict)) ?? 'met'
 
-/** Whether a ratio is significant: the rounds differ less from each other than their median differs from 1. */
-export const isTold = ({ median, min, max }: Spread): boolean => max - min < Math.abs(median - 1)
+/** The rounds differ less from each other than their median differs from 1. */
+export const isSignificant = ({ median, min, max }: Spread): boolean => max - min < Math.abs(median - 1)
 
 function knownSpread(samples: readonly Figures[], value: (figures: Figures) => number | undefined): Spread | undefined {
   const known = samples.map(value).filter((figure) => figure !== undefined)
@@ -130,10 +127,9 @@ function samplesOf(samples: Samples, name: string): readonly Figures[] {
   return figures
 }
 
-/** The median and the range of several values. */
 export type Spread = { readonly median: number; readonly min: number; readonly max: number }
 
-/** A percentile: the smallest of `values` that is not below the share `rank` (above 0, up to 1) of them. Throws without values. */
+/** The smallest of `values` that is not below the share `rank` (above 0, up to 1) of them. Throws without values. */
 export function percentile(values: readonly number[], rank: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   const value = sorted[Math.ceil(rank * sorted.length) - 1]
@@ -152,7 +148,7 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median: (low + high) / 2, min, max }
 }
 
-/** The ratio of `of` to `base` in each round: other load on the machine has affected both. */
+/** Ratios by round, because other load on the machine has affected both sides. */
 function ratiosByRound(of: readonly number[], base: readonly number[]): number[] {
   if (of.length !== base.length) throw new Error('both sides of a ratio belong to the same rounds')
   return of.map((value, round) => value / (base[round] ?? Number.NaN))

@@ -19,7 +19,7 @@ type Size = { readonly forms: number; readonly teams: number; readonly rounds: R
 export const fullSize: Size = { forms: 1_000_000, teams: 5_000, rounds: { warmUps: 1, measured: 3 } }
 export const smallSize: Size = { forms: 20_000, teams: 100, rounds: { warmUps: 0, measured: 1 } }
 
-/** Measures the title search of a team of the median size and of the largest one, beside their lists and beside a plain index. */
+/** For a team of the median size and for the largest team: title search beside their lists and beside a plain index. */
 export async function benchSearch(stage: Stage, { rounds, ...size }: Size): Promise<Results> {
   const forms = createForms(size)
   const { origin } = await startReplica(stage)
@@ -45,7 +45,6 @@ export async function benchSearch(stage: Stage, { rounds, ...size }: Size): Prom
   }
 }
 
-/** Creates a key for a team. Resolves when the API accepts it. */
 async function serve(
   label: string,
   { id, forms: count }: SampleTeam,
@@ -57,7 +56,7 @@ async function serve(
   return { name, id, accountKey: await createServedKey(stage, origin, id), forms: [...forms.ofTeam(id)] }
 }
 
-/** Stores each form in the serving index, as an indexer would, and in the plain one. Resolves with the bytes of a document. */
+/** Each form goes to the serving index, as an indexer would store it, and to the plain index. Resolves with the bytes of a document. */
 async function storeForms(stage: Stage, forms: SampleForms): Promise<Counts> {
   const { client, config, signal } = stage
   const served = aliasOf(config.INDEX_PREFIX, 'forms')

@@ -17,31 +17,29 @@ export type Stage = {
   readonly folder: string
   readonly logsFolder: string
   readonly urls: EngineUrls
-  /** The environment of this process, with the engines of the stage. */
+  /** The configuration of this process, with the engines of the stage. */
   readonly config: Config
   readonly client: Client
-  /** The addresses of the engines, for other programs. */
   readonly environment: Readonly<Record<string, string>>
   readonly versions: readonly string[]
   /** Aborts when the bench is to end, or when an engine or process has ended. */
   readonly signal: AbortSignal
-  /** Starts one of the project's processes, which is ended with the stage at the latest. Its log is in `logsFolder`, unless another folder is given. */
+  /** Starts one of the project's processes, which ends with the stage at the latest. */
   start(
     name: 'indexer' | 'api',
     environment: Readonly<Record<string, string>>,
     logsFolder?: string,
   ): Promise<{ readonly pid: number; stop(): Promise<void> }>
-  /** Notes which process serves an origin. */
   serves(origin: string, pid: number): void
-  /** The CPU times (ms) of the process that serves an origin, with its children, and of Elasticsearch. */
+  /** CPU times (ms) of the process that serves an origin, with its children, and of Elasticsearch. */
   cpuMsOf(origin: string): CpuMs
-  /** Registers a release at the end of the bench; last in, first out. */
+  /** Called at the end of the bench; last in, first out. */
   release(releaser: () => Promise<void>): void
 }
 
 /**
- * Runs `bench` on engines with full compilers. Then, also after an error, ends every started process, and removes all files but logs. Rejects with the reason
- * of `stopped` if that aborts.
+ * Runs `bench` on engines with full compilers. Then, also after an error, ends every started process, and removes all files but logs. Rejects with
+ * the reason of `stopped` if that aborts.
  */
 export async function onStage<T>(
   folder: string,
@@ -105,7 +103,7 @@ export async function onStage<T>(
   try {
     return await bench(stage)
   } catch (error) {
-    // Reports the engine or process that has ended first, not the later failures that follow from that.
+    // Reports the engine or process that has ended first, not the failures that follow.
     signal.throwIfAborted()
     throw error
   }

@@ -5,14 +5,13 @@ import type { KafkaRecord } from './replica.ts'
 
 export type SubmissionRecord = KafkaRecord & { readonly id: string }
 
-/** Makes the record of a submission of a team, created at a time. */
 type MakeSubmission = (teamId: string, createdMs: number) => SubmissionRecord
 
-/** An arbitrary time: only the order of creation matters. */
+/** Arbitrary: only the order of creation matters. */
 export const newestMs = Date.UTC(2026, 0, 1)
 /** Submissions are spread over 300 days. */
 const windowMs = 300 * 86_400_000
-/** The time (epoch ms) when this share of all submissions, 0 to 1, was created. */
+/** The time when this share of all submissions, 0 to 1, was created (epoch ms). */
 export const timeOf = (share: number): number => Math.floor(newestMs - (1 - share) * windowMs)
 
 const seed = 'bench'
@@ -28,8 +27,8 @@ type Report = Record<string, unknown> & { readonly examinee: object | null; read
 let rendered: readonly Report[] | undefined
 
 /**
- * Makes submissions with respondents and full reports, of about 3 KB; with an essay and custom data, of about 4 KB that compress less. The same for the same
- * seed.
+ * Submissions with respondents and full reports, of about 3 KB; with an essay and custom data, of about 4 KB that compress less. The same for the
+ * same seed.
  */
 export function submissionMaker(ownSeed: string, hasEssays = false): MakeSubmission {
   const random = seededRandom(`${seed}/${ownSeed}`)

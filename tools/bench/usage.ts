@@ -1,11 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { attempt } from '../../src/core/model/schema.ts'
 
-/** The CPU time of a process so far, and its peak memory. */
 export type Usage = { readonly cpuMs: number; readonly peakResidentBytes: number }
 
 const kibibyte = 1_024
-/** The unit of CPU time in `/proc` (ms). */
+/** Unit of CPU time in `/proc` (ms). */
 const tickMs = 10
 
 /** Undefined if no such process runs or has memory, and on a system without `/proc`. */
@@ -16,7 +15,7 @@ export function usageOf(pid: number): Usage | undefined {
   return { cpuMs, peakResidentBytes: Number(peakKibibytes) * kibibyte }
 }
 
-/** The CPU time (ms) of the processes in the group of `leader`; undefined if none runs, and on a system without `/proc`. */
+/** CPU time (ms) of the processes in the group of `leader`; undefined if none runs, and on a system without `/proc`. */
 export function groupCpuMs(leader: number): number | undefined {
   const pids = attempt(() => readdirSync('/proc'))?.filter((name) => /^\d+$/.test(name)) ?? []
   const members = pids.flatMap((pid) => statOf(Number(pid)) ?? []).filter(({ group }) => group === leader)

@@ -9,17 +9,17 @@ export function zipf(ranks: number, exponent: number) {
   return {
     /** The rank, from 0, at a cumulative share: a random share gives each rank by its frequency. */
     rankAt: (share: number): number => {
-      const wanted = share * sum
+      const target = share * sum
       let low = 0
       let high = ranks - 1
       while (low < high) {
         const middle = (low + high) >> 1
-        if ((until[middle] ?? 0) > wanted) high = middle
+        if ((until[middle] ?? 0) > target) high = middle
         else low = middle + 1
       }
       return low
     },
-    /** Divides `total` items by rank; the sizes add up to it. */
+    /** Divides `total` items by rank. */
     sizes: (total: number): number[] => {
       const ends = [...until].map((end) => Math.round((total * end) / sum))
       return ends.map((end, rank) => end - (ends[rank - 1] ?? 0))

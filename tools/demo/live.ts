@@ -15,7 +15,6 @@ export type LiveOptions = {
   readonly config: Config
   readonly baseUrl: string
   readonly signIn: SignIn
-  /** The environment of the project's processes. */
   readonly environment: Record<string, string>
   readonly engineUrls: EngineUrls
   readonly signal: AbortSignal
@@ -24,8 +23,8 @@ export type LiveOptions = {
 const seed = 'tidemark'
 
 /**
- * Loads the sample world, prints how to read it, and produces new records until the signal aborts. Rejects with the signal's reason if it aborts before
- * the world is loaded.
+ * Loads the sample world, prints how to read it, and produces new records until the signal aborts. If it aborts before the world is loaded, rejects
+ * with its reason.
  */
 export function live(options: LiveOptions): Promise<void> {
   const { config, environment, submissions, signal } = options
@@ -40,7 +39,6 @@ export function live(options: LiveOptions): Promise<void> {
   })
 }
 
-/** Writes `demo.json` and prints the page. */
 async function present(served: Served, { signIn, engineUrls, folder }: LiveOptions): Promise<void> {
   const { baseUrl, teams } = served
   const total = (what: 'forms' | 'submissions'): number => teams.reduce((sum, team) => sum + team[what], 0)

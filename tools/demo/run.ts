@@ -17,9 +17,8 @@ export type DemoOptions = {
   submissions: number
   /** The port of the API; by default 3000, or any free port. */
   port?: number
-  /** The folder of data, logs and `demo.json`. */
   folder: string
-  /** The folder where engines are unpacked; by default `engines` in `folder`. */
+  /** Where engines are unpacked; by default `engines` in `folder`. */
   distributions?: string
 }
 
@@ -28,12 +27,12 @@ const defaultPorts = { api: 3_000, settings: 3_001, status: 9_102 }
 const onLoopback = { HOST: '127.0.0.1', ADMIN_HOST: '127.0.0.1' }
 /** With more submissions, full compilers save more time than their slower start costs. */
 const quickSubmissions = 100_000
-/** The longest time that engines wait for the end of the services before they are stopped. */
+/** Engines wait so long for the services to end. */
 const servicesFirstMs = 2_000
 
 /**
- * Runs engines, services and a producer of new records until `stopped` aborts, and then ends all of them within ten seconds. Rejects if a program cannot
- * start or ends by itself, and with the signal's reason if stopped before it was ready.
+ * Runs engines, services and a producer of new records until `stopped` aborts, then ends all within ten seconds. Rejects if a program cannot start or
+ * ends by itself, and with the signal's reason if stopped before it was ready.
  */
 export async function runDemo(options: DemoOptions, stopped: AbortSignal): Promise<void> {
   const { folder, port } = options
@@ -48,7 +47,7 @@ export async function runDemo(options: DemoOptions, stopped: AbortSignal): Promi
     (pid) => `A demo runs already in ${folder}, as process ${pid}. Stop it first.`,
   )
   running.defer(() => lock.release())
-  // An earlier demo that was killed has left its file.
+  // A demo that was killed has left its file.
   const demoFile = join(folder, 'demo.json')
   await rm(demoFile, { force: true })
   const engines = await startEngines({
@@ -92,7 +91,7 @@ type Plan = Pick<LiveOptions, 'baseUrl' | 'signIn' | 'environment'> & {
   environments: Record<ServiceName, Record<string, string>>
 }
 
-/** Chooses ports, each another one, and a secret for the sign-in links of this demo. */
+/** Chooses the usual ports, unless they are taken. */
 async function planServices({ urls }: Engines, apiPort: number | undefined): Promise<Plan> {
   const port = apiPort ?? (await choosePort(defaultPorts.api))
   const otherPort = (preferred: number): Promise<number> => choosePort(preferred === port ? undefined : preferred)

@@ -11,7 +11,6 @@ type CommandName = 'rebuild' | 'verify'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Starts one of the project's processes, or a command, with this process's environment and `environment`. */
 export const startService = (
   name: ServiceName | CommandName,
   options: { environment: Record<string, string>; logsFolder: string; signal: AbortSignal },
@@ -20,7 +19,7 @@ export const startService = (
   return startLogged(name, { command: join(root, 'bin/tidemark'), args: [name], cwd: root, env }, options)
 }
 
-/** Starts a program; `<name>.log` in `logsFolder` starts empty. */
+/** `<name>.log` in `logsFolder` starts empty. */
 export async function startLogged(
   name: string,
   command: Command,
@@ -32,7 +31,7 @@ export async function startLogged(
   return { name, logPath, program: await startSupervised(command, { logPath }, signal) }
 }
 
-/** Rejects with the last lines of its log when the program ends. */
+/** Rejects with the last lines of the program's log when it ends. */
 export async function failWhenEnded({ name, logPath, program }: Service): Promise<never> {
   const { how } = await program.ended
   const tail = await logTail(logPath)

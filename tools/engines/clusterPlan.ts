@@ -3,11 +3,10 @@ import type { KafkaNode } from './kafka.ts'
 import { chooseDistinctPorts } from './ports.ts'
 import type { RedisNode } from './redis.ts'
 
-/** The nodes of a cluster and their ports: the configuration of each node has the ports of the others. */
+/** Ports are planned before the first start, because each node's configuration has the ports of the others. */
 export type ClusterPlan = {
   readonly elasticsearch: readonly ElasticsearchNode[]
   readonly kafka: readonly KafkaNode[]
-  /** A master and its replica. */
   readonly redis: readonly RedisNode[]
   readonly redisMaster: RedisNode
   readonly sentinels: readonly RedisNode[]
@@ -16,7 +15,7 @@ export type ClusterPlan = {
 const numbers = [1, 2, 3]
 const portCount = 2 * 3 + 2 * 3 + 2 + 3
 
-/** Plans three nodes of each engine; for Redis a master (the first node), a replica and three Sentinels. */
+/** The master of Redis is its first node. */
 export const planCluster = async (): Promise<ClusterPlan> => {
   const ports = await chooseDistinctPorts(portCount)
   const port = (): number => ports.pop() as number

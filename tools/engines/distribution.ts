@@ -15,12 +15,12 @@ type Artifact = {
   /** Whether its dependencies are left out. */
   alone?: boolean
 }
-/** The files of an engine, unpacked once and shared by every folder that runs it. */
+/** An engine's files, unpacked once and shared by every folder that runs it. */
 export type Distribution = {
-  /** Folder name; it contains the version. */
+  /** Folder name; contains the version. */
   name: string
   artifacts: readonly Artifact[]
-  /** Unpacks the downloaded artefacts in the folder `fetched`; returns the folder inside it that becomes the distribution. */
+  /** Unpacks the artefacts in the folder `fetched`; returns the folder in it that becomes the distribution. */
   unpack(from: { fetched: string; jar: (archive: string, into: string) => Promise<void> }): Promise<string>
 }
 export type ReportFetch = (step: 'fetching' | 'unpacking', detail?: string) => void
@@ -31,7 +31,10 @@ const unpackDeadlineMs = 3 * 60_000
 const progressMs = 500
 const pluginVersion = '3.8.1'
 
-/** Fetches and unpacks a distribution to `<folder>/<name>` unless it exists, and returns that path. Rejects if Maven or `jar` fails; the log has their output. */
+/**
+ * Fetches and unpacks a distribution to `<folder>/<name>` unless it exists, and returns that path. Rejects if Maven or `jar` fails; the log has their
+ * output.
+ */
 export const ensureUnpacked = (folder: string, distribution: Distribution, options: FetchOptions): Promise<string> =>
   unpackOnce(
     folder,
@@ -91,7 +94,7 @@ const unpackArchive = async (archive: string, into: string, { jdk, logPath, sign
   })
 }
 
-/** A Maven project with dependencies only. Mirrors and proxies are those of the user's Maven settings. */
+/** Only dependencies. Mirrors and proxies are those of the user's Maven settings. */
 const renderPom = (artifacts: readonly Artifact[]): string => `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>tidemark</groupId>
@@ -118,5 +121,5 @@ const renderDependency = ({ groupId, artifactId, version, type, alone }: Artifac
 
 const progressPattern = /Progress \(\d+\):[^\r\n]*?(\d[\d.]*\/\d[\d.]* [kMG]?B)/g
 
-/** Progress of the latest download in Maven's output, for example `12/124 MB`. */
+/** Of the latest download in Maven's output, for example `12/124 MB`. */
 const downloadProgress = (output: string): string | undefined => [...output.matchAll(progressPattern)].at(-1)?.[1]

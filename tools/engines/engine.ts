@@ -8,35 +8,34 @@ import { waitUntil, within } from './waiting.ts'
 export const engineNames = ['elasticsearch', 'kafka', 'redis'] as const
 export type EngineName = (typeof engineNames)[number]
 
-/** How an engine, or one node of a cluster, is configured and run. */
 export type EngineDefinition = {
   kind: EngineName
-  /** The engine, with a number in a cluster: `kafka-2`. Part of the names of its files. */
+  /** With a number in a cluster: `kafka-2`. Part of the names of its files. */
   name: string
-  /** Whether the port is fixed, because other nodes have it in their configuration. Otherwise another one is chosen if it is taken. */
+  /** Fixed if other nodes have the port in their configuration. Otherwise another port is chosen if it is taken. */
   port: { readonly preferred: number } | { readonly fixed: number }
-  /** The longest time from its start until it answers, on a slow machine. */
+  /** The engine answers so soon after its start, even on a slow machine. */
   startDeadlineMs: number
   dataFolder: string
   logPath: string
-  /** The ports at which other nodes of a cluster reach it. */
+  /** Other nodes of a cluster reach the engine at these ports. */
   clusterPorts?: readonly number[]
-  /** The user that runs it; undefined for the user of this process. */
+  /** Undefined for the user of this process. */
   user?: User
   url(port: number): string
   /** Writes the configuration for a start at `port`, over that of an earlier run. */
   prepare(port: number, signal: AbortSignal): Promise<Command>
-  /** Whether it takes requests; false for another engine at the same port. */
+  /** False for another engine at the same port. */
   answers(running: Running, signal: AbortSignal): Promise<boolean>
 }
 export type Running = {
   port: number
   pid: number
-  /** Its log since this start. */
+  /** The log since this start. */
   output(): Promise<string>
 }
 
-/** An engine that this process has started. It is ended when this process ends. */
+/** An engine that ends when this process ends. */
 export type Engine = {
   readonly kind: EngineName
   readonly name: string
@@ -47,19 +46,19 @@ export type Engine = {
   readonly logPath: string
   readonly clusterPorts: readonly number[]
   readonly user: User | undefined
-  /** Sends SIGTERM, and SIGKILL after 7 s; cancels a start in progress. Without effect if it is not running. */
+  /** Sends SIGTERM, and SIGKILL after 7 s; cancels a start in progress. Without effect if the engine is not running. */
   stop(): Promise<void>
-  /** Starts it again at the same port with the same data, after a stop or a kill. Resolves when it answers. */
+  /** Starts again at the same port with the same data, after a stop or a kill. Resolves when the engine answers. */
   start(): Promise<void>
-  /** Sends `signal` to all of its processes. Throws if it is not running. */
+  /** Sends `signal` to all of its processes. Throws if the engine is not running. */
   kill(signal: NodeJS.Signals): void
-  /** Resolves when it has ended, with how: `was ended by SIGKILL`. */
+  /** Resolves when the engine has ended, with how: `was ended by SIGKILL`. */
   ended(): Promise<string>
 }
 
 const endDeadlineMs = 15_000
 
-/** Starts an engine, and resolves when it answers. It holds the lock at `lockPath` while it runs. */
+/** Resolves when the engine answers. The engine owns the lock at `lockPath` while it runs. */
 export const startEngine = async (
   definition: EngineDefinition,
   lockPath: string,

@@ -3,9 +3,8 @@ import type { EngineName } from './engine.ts'
 import { type Address, acceptsConnections } from './ports.ts'
 import { type WaitOptions, waitUntil } from './waiting.ts'
 
-/** The environment variables with the addresses of the engines. */
 export type EngineUrls = { ELASTICSEARCH_URL: string; KAFKA_BROKERS: string; REDIS_URL: string }
-/** Comma-separated if an engine has several nodes. `REDIS_URL` is the first master; after a failover, Sentinels report another. */
+/** Comma-separated if an engine has several nodes. After a failover, Sentinels report another master than `REDIS_URL`. */
 export type ClusterUrls = EngineUrls & { REDIS_SENTINELS: string; REDIS_SENTINEL_NAME: string }
 
 export const variableOf = {
@@ -17,7 +16,7 @@ export const variableOf = {
 const defaultPorts = { elasticsearch: 9200, kafka: 9092, redis: 6379 }
 const schemePorts: Partial<Record<string, number>> = { 'http:': 80, 'https:': 443 }
 
-/** The engines that `env` names; an empty variable names none. */
+/** An empty variable names no engine. */
 export const externalEngines = (env: NodeJS.ProcessEnv): Partial<EngineUrls> =>
   Object.fromEntries(
     Object.values(variableOf)
@@ -25,7 +24,7 @@ export const externalEngines = (env: NodeJS.ProcessEnv): Partial<EngineUrls> =>
       .filter(([, value]) => value !== undefined && value !== ''),
   )
 
-/** The addresses in a comma-separated list of URLs or `host:port`. Throws when one is neither. */
+/** Parses a comma-separated list of URLs or `host:port`. Throws if one is neither. */
 const addressesOf = (name: EngineName, value: string): Address[] =>
   value.split(',').map((part) => {
     const text = part.trim()
@@ -35,7 +34,7 @@ const addressesOf = (name: EngineName, value: string): Address[] =>
     return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port }
   })
 
-/** Resolves when one of the addresses accepts a connection, without a login. Rejects if none does. */
+/** Resolves when one address accepts a connection, without a login. Rejects if none does. */
 export const untilReachable = async (name: EngineName, value: string, options: WaitOptions): Promise<void> => {
   const addresses = addressesOf(name, value)
   const anyAccepts = async () =>
@@ -46,7 +45,7 @@ export const untilReachable = async (name: EngineName, value: string, options: W
   throw new Error(`${name}: nothing answers at ${tried} (${variableOf[name]})`)
 }
 
-/** Replaces the file atomically, with one variable a line. Only its owner may read it: the URL of an external engine may have a password. */
+/** Replaces the file atomically. Only its owner may read it: the URL of an external engine may have a password. */
 export const writeEnginesFile = async (path: string, urls: EngineUrls): Promise<void> => {
   const draft = `${path}.${process.pid}`
   const lines = Object.entries(urls).map(([name, value]) => `${name}=${value}\n`)

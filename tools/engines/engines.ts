@@ -15,23 +15,21 @@ export { type Engine, type EngineDefinition, type EngineName, engineNames } from
 export { type EngineUrls, externalEngines, variableOf } from './engineUrls.ts'
 
 type ClusterOptions = {
-  /** The folder of data and logs. One set of engines runs in it at a time. */
+  /** Contains data and logs. One set of engines runs in it at a time. */
   folder: string
-  /** The folder where distributions are unpacked, which several `folder`s may share; by default `<folder>/engines`. */
+  /** Where distributions are unpacked; several `folder`s may share it. By default `<folder>/engines`. */
   distributions?: string
-  /** Whether the engines start empty. */
   clean: boolean
   /** Whether a quick start (12 s instead of 19 s for all three) is worth less speed under load. */
   quick: boolean
-  /** The stream to which the steps are written; none by default. */
   progress?: NodeJS.WriteStream
   /** Cancels the start. Without effect once the engines run. */
   signal: AbortSignal
 }
 type StartOptions = ClusterOptions & {
-  /** Engines that run elsewhere, and are not started here. None by default. */
+  /** Engines that run elsewhere, and are not started here. */
   external?: Partial<EngineUrls>
-  /** Changes the definition of each engine before its start, for example to turn on authentication. */
+  /** Changes each definition before the start, for example to turn on authentication. */
   adapt?: (definition: EngineDefinition) => EngineDefinition
 }
 /** On few cores, the C2 compiler and the threads of G1 compete with the start, and with tests. */
@@ -45,19 +43,20 @@ type Running<Urls> = {
   stop(): Promise<void>
 }
 export type Engines = Running<EngineUrls> & Partial<Record<EngineName, Engine>>
-/** Several nodes of each engine. Each can be killed, frozen and started again. */
 export type Cluster = Running<ClusterUrls> & {
   readonly elasticsearch: readonly Engine[]
   readonly kafka: readonly Engine[]
-  /** The first master and its replica. */
+  /** The first master, then its replica. */
   readonly redis: readonly Engine[]
   readonly sentinels: readonly Engine[]
 }
 
 /**
- * Starts Elasticsearch, Kafka and Redis on loopback, and resolves when all answer. While they run, `engines.env` in the folder has their URLs. They are
- * ended when this process ends, even by a kill. Rejects, after the started ones are stopped: with UnsuitableSetUp if the machine lacks a program; if
- * another process runs engines in the folder; with the signal's reason if aborted; else with the name of an engine and the end of its log.
+ * Starts Elasticsearch, Kafka and Redis on loopback, and resolves when all answer. While they run, `engines.env` in the folder has their URLs. They
+ * end when this process ends, even by a kill.
+ *
+ * Rejects after the started engines are stopped: with UnsuitableSetUp if the machine lacks a program, and with the signal's reason if aborted. Any other
+ * error names the process that already runs engines in the folder, or the engine that failed and the end of its log.
  */
 export const startEngines = async (options: StartOptions): Promise<Engines> => {
   const { external = {} } = options
@@ -73,12 +72,12 @@ export const startEngines = async (options: StartOptions): Promise<Engines> => {
 }
 
 /**
- * Like `startEngines`, with three Elasticsearch nodes, three brokers with three replicas of each partition, and a Redis master, its replica and three
- * Sentinels. Resolves when each node answers; replicas may not be complete yet.
+ * Starts three Elasticsearch nodes, three brokers with three replicas of each partition, and a Redis master, its replica and three Sentinels.
+ * Resolves when each node answers; replicas may not be complete yet.
  */
 export const startCluster = async (
   options: ClusterOptions & {
-    /** The engines to start; all by default. The URLs of the others do not answer. */
+    /** All by default. The URLs of the others do not answer. */
     only?: readonly EngineName[]
   },
 ): Promise<Cluster> => {
@@ -128,7 +127,7 @@ const runInFolder = async <Urls extends EngineUrls>(
   return { urls, started, stop: () => running.disposeAsync() }
 }
 
-/** Rejects when one of the engines ends, with its name, how it ended and the path of its log. */
+/** Rejects when an engine ends, with its name, how it ended and the path of its log. */
 export const failWhenEngineEnds = async ({ started }: Pick<Engines, 'started'>): Promise<never> => {
   const ended = started.map(async (engine): Promise<never> => {
     throw new Error(`${engine.name} ${await engine.ended()}; its log is ${engine.logPath}`)
@@ -144,10 +143,8 @@ const stopAll = async (engines: readonly Engine[]): Promise<void> => {
 type Report = (progress: Progress) => void
 type StartAllOptions = Omit<StartOptions, 'external'> & {
   report: Report
-  /** `<folder>/data` by default. */
   dataFolder?: string
   plan?: ClusterPlan
-  /** Checks of external engines, awaited together with the starts. */
   others?: readonly ((signal: AbortSignal) => Promise<void>)[]
 }
 
@@ -204,7 +201,7 @@ const startOne = async (
   return engine
 }
 
-/** Waits for the lock first: the engine of a starter that was killed may still be shutting down. */
+/** Waits for the lock, because the engine of a process that was killed may still be shutting down. */
 const removeData = async (dataFolder: string, lockPath: string, signal: AbortSignal): Promise<void> => {
   const lock = await waitForLock(lockPath, { deadlineMs: dataDeadlineMs, signal })
   await rm(dataFolder, { recursive: true, force: true })

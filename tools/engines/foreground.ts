@@ -7,8 +7,8 @@ export class UnsuitableSetUp extends Error {
 }
 
 /**
- * Runs a command. `stopped` aborts at SIGINT, SIGTERM and SIGHUP, and when the parent process ends, even by a kill. A failure is printed, and sets the exit
- * code: that of the error, or 1.
+ * `stopped` aborts at SIGINT, SIGTERM and SIGHUP, and when the parent process ends, even by a kill. A failure is printed, and sets the exit code:
+ * that of the error, or 1.
  */
 export const runInForeground = async (run: (stopped: AbortSignal) => Promise<void>): Promise<void> => {
   const stop = new AbortController()

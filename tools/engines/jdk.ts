@@ -8,7 +8,7 @@ export type Jdk = { home: string; major: number }
 /** Java needs a UTF-8 locale to open files with non-ASCII paths. */
 export const javaLocale = { LC_ALL: 'C.UTF-8' }
 
-/** A Log4j configuration that writes to stdout; `pattern` follows the time. */
+/** Writes to stdout; `pattern` follows the time. */
 export const consoleLog = (pattern: string): string => `status = error
 appender.console.type = Console
 appender.console.name = console
@@ -18,7 +18,7 @@ rootLogger.level = info
 rootLogger.appenderRef.console.ref = console
 `
 
-/** The major version in the `release` file of a JDK (8 for `1.8.0_392`); undefined if it has none. */
+/** The major version, 8 for `1.8.0_392`; undefined if the `release` file has none. */
 const majorOf = (release: string): number | undefined => {
   const version = /^JAVA_VERSION="(?:1\.)?(\d+)/m.exec(release)?.[1]
   return version === undefined ? undefined : Number(version)
@@ -27,7 +27,7 @@ const majorOf = (release: string): number | undefined => {
 export const chooseJdk = (jdks: readonly Jdk[], minMajor: number): Jdk | undefined =>
   jdks.find((jdk) => jdk.major >= minMajor)
 
-/** Every JDK in ES_JAVA_HOME, JAVA_HOME, PATH and the usual folders, in this order. */
+/** JDKs in ES_JAVA_HOME, JAVA_HOME, PATH and the usual folders, in this order. */
 export const findJdks = async (env: NodeJS.ProcessEnv): Promise<Jdk[]> => {
   const jdks = new Map<string, Jdk>()
   for (const home of await candidates(env)) {

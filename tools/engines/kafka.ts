@@ -16,7 +16,6 @@ export const kafkaMinJdk = 21
 
 const log4j = (artifactId: string) => ({ groupId: 'org.apache.logging.log4j', artifactId, version: log4jVersion })
 
-/** The broker's jars and a logger. */
 export const kafkaDistribution: Distribution = {
   name: `kafka-${version}`,
   artifacts: [
@@ -34,7 +33,7 @@ type KafkaOptions = {
   folder: string
   logPath: (name: string) => string
 }
-/** One of several brokers. Each is also a controller. */
+/** Each broker is also a controller. */
 export type KafkaNode = {
   readonly name: string
   readonly id: number
@@ -42,7 +41,7 @@ export type KafkaNode = {
   readonly controllerPort: number
 }
 
-/** The definition of a single broker, or of `node`, which forms a cluster with `nodes`. */
+/** Defines a single broker, or `node`, which forms a cluster with `nodes`. */
 export const kafkaDefinition = (
   options: KafkaOptions,
   node?: KafkaNode,
@@ -56,7 +55,6 @@ export const kafkaDefinition = (
     kind: 'kafka',
     name,
     port: node === undefined ? { preferred: 9092 } : { fixed: node.port },
-    // Nodes of a cluster start together and share the CPUs.
     startDeadlineMs: node === undefined ? 90_000 : 300_000,
     dataFolder,
     logPath,
@@ -84,8 +82,8 @@ export const kafkaDefinition = (
 type Broker = Omit<KafkaNode, 'name'>
 
 /**
- * The settings of `broker` in the cluster `all`. Each partition has a replica on every broker, and a write that all in-sync replicas have acknowledged
- * survives the loss of one broker. `log.dirs` is relative to the data folder, so that no path needs escapes.
+ * Each partition has a replica on every broker. A write that all in-sync replicas have acknowledged survives the loss of one broker. `log.dirs` is
+ * relative to the data folder, so that no path needs escapes.
  */
 export const renderServerProperties = (broker: Broker, all: readonly Broker[] = [broker]): string => {
   const { id, port, controllerPort } = broker
@@ -94,7 +92,7 @@ export const renderServerProperties = (broker: Broker, all: readonly Broker[] = 
   const settings = {
     'process.roles': 'broker,controller',
     'node.id': id,
-    'controller.quorum.voters': all.map((each) => `${each.id}@127.0.0.1:${each.controllerPort}`).join(','),
+    'controller.quorum.voters': all.map((voter) => `${voter.id}@127.0.0.1:${voter.controllerPort}`).join(','),
     listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
     'advertised.listeners': `PLAINTEXT://127.0.0.1:${port}`,
     'listener.security.protocol.map': 'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT',
@@ -127,8 +125,8 @@ export const renderServerProperties = (broker: Broker, all: readonly Broker[] = 
 type Installed = KafkaOptions & { dataFolder: string; isAlone: boolean }
 
 /**
- * The first broker that runs alone writes an archive of its loaded classes, with which later ones start in half the time. Nodes of a cluster write none:
- * they would write the same file at once.
+ * The first broker that runs alone writes an archive of its loaded classes, with which later brokers start in half the time. Nodes of a cluster write
+ * none: they would write the same file at once.
  */
 const java = (installed: Installed, flags: string[], program: string, args: string[]): Command => {
   const { home, jdk, dataFolder, isAlone } = installed
@@ -155,7 +153,7 @@ const formatOnce = async (
   await runSupervised(java(installed, quickToStart, 'kafka.tools.StorageTool', format), run)
 }
 
-/** A UUID as Kafka writes it. Its top bit is 0: a text with a leading dash would be a command-line option. */
+/** As Kafka writes it. The top bit is 0: a text with a leading dash would be a command-line option. */
 const uuidOf = (bytes: Buffer): string => {
   bytes.writeUInt8(bytes.readUInt8(0) & 0x7f, 0)
   return bytes.toString('base64url')

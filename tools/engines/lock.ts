@@ -9,8 +9,8 @@ type LockOutcome = { lock: Lock } | { holderPid: number }
 const busy = 5
 
 /**
- * Takes the lock at `path` for this process, or returns the pid of its holder. It is the lock of an SQLite database, which the system releases when the
- * process ends, even by a kill. The folder must exist.
+ * Acquires the lock at `path`, or returns the pid of its owner. It is the lock of an SQLite database, which the system releases when the process
+ * ends, even by a kill. The folder must exist.
  */
 export const acquireLock = async (path: string): Promise<LockOutcome> => {
   const database = new DatabaseSync(`${path}.sqlite`)
@@ -29,21 +29,21 @@ export const acquireLock = async (path: string): Promise<LockOutcome> => {
   return { lock: { release } }
 }
 
-/** Takes the lock. If another process holds it, rejects with the message that `refusal` returns for its pid. */
+/** If another process owns the lock, rejects with the message that `refusal` returns for its pid. */
 export const lockOrRefuse = async (path: string, refusal: (holderPid: number) => string): Promise<Lock> => {
   const outcome = await acquireLock(path)
   if ('lock' in outcome) return outcome.lock
   throw new Error(refusal(outcome.holderPid))
 }
 
-/** Takes the lock once its holder has released it. Rejects after the deadline, and when aborted. */
+/** Acquires the lock once its owner has released it. Rejects after the deadline, and when aborted. */
 export const waitForLock = async (path: string, options: WaitOptions): Promise<Lock> => {
   let outcome = { holderPid: 0 } as LockOutcome
-  const isTaken = async (): Promise<boolean> => {
+  const isAcquired = async (): Promise<boolean> => {
     outcome = await acquireLock(path)
     return 'lock' in outcome
   }
-  await waitUntil(isTaken, options)
+  await waitUntil(isAcquired, options)
   if ('lock' in outcome) return outcome.lock
   throw new Error(`process ${outcome.holderPid} still holds ${path}`)
 }

@@ -5,14 +5,14 @@ const maxLines = 20
 
 const logLength = async (path: string): Promise<number> => (await stat(path).catch(() => ({ size: 0 }))).size
 
-/** The last lines of a log, from byte `from` on, at most 20 lines and 4 KiB; empty without a file. */
+/** The log from byte `from` on, at most 20 lines and 4 KiB; empty without a file. */
 export const logTail = async (path: string, from = 0): Promise<string> => {
   const length = await logLength(path)
   const text = await readFrom(path, Math.max(from, length - maxBytes))
   return text.trimEnd().split(/\r?\n/).slice(-maxLines).join('\n')
 }
 
-/** A log from byte `from` on; empty without a file. */
+/** Empty without a file. */
 export const readFrom = async (path: string, from: number): Promise<string> => {
   const file = await open(path).catch(() => undefined)
   if (file === undefined) return ''
@@ -26,8 +26,8 @@ export const readFrom = async (path: string, from: number): Promise<string> => {
 }
 
 /**
- * Runs `work` with the current length of the log. Rejects with the signal's reason if aborted; else, if `work` rejects, with `name`, the message of that
- * error and the last lines that were logged meanwhile.
+ * Runs `work` with the current length of the log. If `work` rejects, rejects with `name`, its message and the lines that were logged meanwhile. If
+ * aborted, rejects with the signal's reason.
  */
 export const withLog = async <T>(
   { name, logPath, signal }: { name: string; logPath: string; signal: AbortSignal },

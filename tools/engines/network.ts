@@ -25,7 +25,7 @@ export const ownUsers = (): ((definition: EngineDefinition) => EngineDefinition)
   }
 }
 
-/** Whether this process can cut nodes off from each other: on Linux, as root, with a working iptables. */
+/** On Linux, as root, with a working iptables. */
 export const canCutOff = async (): Promise<boolean> => {
   if (process.platform !== 'linux' || unprivilegedUser() === undefined) return false
   return run('iptables', ['-w', '-L', 'OUTPUT', '-n']).then(
@@ -35,8 +35,8 @@ export const canCutOff = async (): Promise<boolean> => {
 }
 
 /**
- * Cuts `node` off from `others`: packets between their ports are dropped without an answer; all other processes still reach them all. Resolves with a
- * function that joins them again. Rejects if `canCutOff` is false.
+ * Packets between the ports of `node` and of `others` are dropped without an answer; all other processes still reach them. Resolves with a function
+ * that joins the nodes again. Rejects if `canCutOff` is false.
  */
 export const cutOff = async (node: Engine, others: readonly Engine[]): Promise<() => Promise<void>> => {
   const ports = others.flatMap(({ clusterPorts }) => clusterPorts)

@@ -23,7 +23,6 @@ export const findOnPath = async (name: string, env: NodeJS.ProcessEnv): Promise<
 export const unprivilegedUser = (): User | undefined =>
   process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined
 
-/** Makes `user` the owner of `folder` and everything in it. */
 export const changeOwner = async ({ uid, gid }: User, folder: string): Promise<void> => {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     await lchown(join(entry.parentPath, entry.name), uid, gid)
@@ -31,15 +30,15 @@ export const changeOwner = async ({ uid, gid }: User, folder: string): Promise<v
   await lchown(folder, uid, gid)
 }
 
-/** Whether `user` (undefined: that of this process) may execute the file, or enter the folder, at `path`. */
+/** Whether `user` (undefined: the user of this process) may execute the file, or enter the folder, at `path`. */
 export const accessibleTo = (user: User | undefined, path: string): Promise<boolean> =>
   new Promise((resolve) => {
     execFile('/bin/sh', ['-c', '[ -x "$1" ]', 'sh', path], { cwd: '/', ...user }, (error) => resolve(error === null))
   })
 
 /**
- * Creates `folder` and returns it. If `user` cannot enter it (as for a clone under /root), creates and returns a folder in the system's temporary folder,
- * the same at every call. Rejects if `user` can enter neither.
+ * Creates `folder` and returns it. If `user` cannot enter it (as for a clone under /root), uses a folder in the system's temporary folder, the same
+ * at every call. Rejects if `user` can enter neither.
  */
 export const accessibleFolder = async (folder: string, user: User | undefined): Promise<string> => {
   await mkdir(folder, { recursive: true })

@@ -33,14 +33,14 @@ export const choosePort = async (preferred?: number): Promise<number> => {
   throw new Error(`found no free port between ${lowest} and ${highest}`)
 }
 
-/** Chooses `count` different free ports. Nothing reserves them until a server listens there. */
+/** Nothing reserves the ports until a server listens there. */
 export const chooseDistinctPorts = async (count: number): Promise<number[]> => {
   const ports = new Set<number>()
   while (ports.size < count) ports.add(await choosePort())
   return [...ports]
 }
 
-/** Whether a TCP connection to `address` is accepted within 5 s. */
+/** Within 5 s. */
 export const acceptsConnections = async (address: Address, signal: AbortSignal): Promise<boolean> => {
   const socket = connect(address)
   try {

@@ -2,15 +2,13 @@ import { chooseJdk, type Jdk } from './jdk.ts'
 import type { User } from './permissions.ts'
 
 export type Prerequisites = {
-  /** The name of the engine in sentences. */
   engine: string
   /** Major version; 0: any. */
   minJdk: number
-  /** The JDKs of any version that the engine's user may run. */
+  /** The engine's user may run these. */
   jdks: readonly Jdk[]
-  /** The user that must be able to run the JDK; undefined for the user of this process. */
+  /** Undefined for the user of this process. */
   user?: User | undefined
-  /** Whether its distribution must be fetched with Maven. */
   fetches: boolean
 }
 
@@ -33,9 +31,9 @@ export const missingPrograms = (needs: readonly Prerequisites[], mavenFound: boo
 
 const missingJdk = (lacking: readonly Prerequisites[]): string => {
   const homes = lacking.flatMap(({ jdks }) => jdks.map(({ home, major }) => `${major} in ${home}`))
-  const found = homes.length === 0 ? 'none' : [...new Set(homes)].join(', ')
+  const installed = homes.length === 0 ? 'none' : [...new Set(homes)].join(', ')
   const newest = Math.max(usualJdk, ...lacking.map(({ minJdk }) => minJdk))
-  return `A JDK for ${lacking.map(wantedJdk).join(', ')}; found ${found}. ${jdkAdvice(newest)}`
+  return `A JDK for ${lacking.map(wantedJdk).join(', ')}; found ${installed}. ${jdkAdvice(newest)}`
 }
 
 const wantedJdk = ({ engine, minJdk, user }: Prerequisites): string => {

@@ -12,7 +12,7 @@ const platforms: Partial<Record<string, string>> = {
   'darwin-arm64': 'redis-server-6.2.6-v5-darwin-arm64',
 }
 
-/** The path of the server in the embedded-redis package; undefined if it has none for the platform, such as `linux-x64`. */
+/** The server in the embedded-redis package; undefined if the package has none for the platform, such as `linux-x64`. */
 export const redisDistribution = (platform: string): Distribution | undefined => {
   const file = platforms[platform]
   if (file === undefined) return undefined
@@ -37,7 +37,6 @@ export type RedisOptions = {
   folder: string
   logPath: (name: string) => string
 }
-/** A master or replica, or a Sentinel that watches them. */
 export type RedisNode = { readonly name: string; readonly port: number }
 
 export const redisDefinition = (options: RedisOptions): EngineDefinition => ({
@@ -50,11 +49,10 @@ export const redisDefinition = (options: RedisOptions): EngineDefinition => ({
   },
 })
 
-/** The name by which Sentinels know the master. */
 export const sentinelName = 'tidemark'
 const sentinelQuorum = 2
 
-/** One of several nodes. After a failover, its role is that of its configuration file, which Sentinels have changed. */
+/** After a failover, the node has the role of its configuration file, which Sentinels have changed. */
 export const replicatedRedisDefinition = (
   options: RedisOptions,
   node: RedisNode,
@@ -81,7 +79,7 @@ export const sentinelDefinition = (options: RedisOptions, node: RedisNode, maste
       ...listenOn(node.port),
       ['sentinel', 'monitor', sentinelName, '127.0.0.1', String(master.port), String(sentinelQuorum)],
       ['sentinel', 'down-after-milliseconds', sentinelName, '3000'],
-      // By default, Sentinels wait six minutes before the next attempt after a failed failover.
+      // By default, Sentinels wait six minutes after a failed failover.
       ['sentinel', 'failover-timeout', sentinelName, '10000'],
     ],
   )
@@ -145,7 +143,7 @@ const listenOn = (port: number): string[][] => [
   ['dir', '.'],
 ]
 
-/** Redis keeps its data in the append-only file alone, in its working directory. */
+/** Data are in the append-only file alone. */
 const redisSettings = (port: number): string[][] => [
   ...listenOn(port),
   ['save', ''],

@@ -1,4 +1,4 @@
-/** Sends `signal` to every process of a group; false when the group is empty. */
+/** False when the group is empty. */
 export const signalGroup = (groupId: number, signal: NodeJS.Signals | 0): boolean => {
   try {
     process.kill(-groupId, signal)

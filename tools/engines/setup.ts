@@ -14,36 +14,35 @@ import { isUnpacked } from './unpackOnce.ts'
 
 type Folders = { data: string; logs: string; distributions: string }
 type InstallOptions = { report: ReportFetch; signal: AbortSignal }
-/** An engine that this machine can run. */
 type Setup = {
   name: EngineName
-  /** Fetches and unpacks its distribution unless it exists. Resolves with a definition for each node. */
+  /** Fetches and unpacks the engine's distribution unless it exists. Resolves with a definition for each node. */
   install(options: InstallOptions): Promise<EngineDefinition[]>
 }
 type SetupOptions = {
   folders: Folders
   jvmFlags: readonly string[]
-  /** The nodes of a cluster; undefined for one node of each engine. */
+  /** Undefined for one node of each engine. */
   plan?: ClusterPlan | undefined
 }
 
 type Checked = Setup & { prerequisites?: Prerequisites; problem?: string }
 type CheckOptions = SetupOptions & {
   jdks: readonly Jdk[]
-  /** Those that `user` may run. */
+  /** The JDKs that `user` may run. */
   othersJdks: readonly Jdk[]
   user: User | undefined
   logPath: (name: string) => string
 }
 
-/** Checks that the machine has every program that the engines need. Throws UnsuitableSetUp with the missing ones, and how to install them. */
+/** Throws UnsuitableSetUp with the missing programs, and how to install them. */
 export const setUp = async (names: readonly EngineName[], options: SetupOptions): Promise<Setup[]> => {
   const logPath = (name: string): string => join(options.folders.logs, `${name}.log`)
   const user = unprivilegedUser()
   const jdks = await findJdks(process.env)
   const accessible = await Promise.all(jdks.map(({ home }) => accessibleTo(user, join(home, 'bin', 'java'))))
   const others = jdks.filter((_, index) => accessible[index])
-  // Of single nodes, only Elasticsearch runs as another user. Each node of a cluster has its own user.
+  // Only Elasticsearch runs as another user, but in a cluster, each node has its own user.
   const distributions = await accessibleFolder(options.folders.distributions, user)
   const checkOptions = {
     ...options,
@@ -102,7 +101,6 @@ const checkKafka = async ({ folders, jdks, jvmFlags, logPath, plan, user }: Chec
   })
 }
 
-/** The redis-server on PATH, else one to be fetched. */
 const checkRedis = async ({ folders, jdks, logPath, plan }: CheckOptions): Promise<Checked> => {
   const defineIn = (folder: string): EngineDefinition[] => {
     const common = { server: join(folder, 'redis-server'), folder: folders.data, logPath }
@@ -129,7 +127,6 @@ const checkRedis = async ({ folders, jdks, logPath, plan }: CheckOptions): Promi
   return unpacked('redis', distribution, folders, prerequisites, defineIn)
 }
 
-/** An engine whose distribution is fetched, and unpacked with a JDK. */
 const unpacked = (
   name: EngineName,
   distribution: Distribution,

@@ -9,24 +9,24 @@ import { within } from './waiting.ts'
 
 export type Command = Omit<SupervisorRequest, 'graceMs' | 'lockPath'>
 type End = { how: string; ok: boolean }
-/** A program that is ended when this process ends. */
+/** A program that ends when this process ends. */
 export type SupervisedProgram = {
   /** Also the id of its process group. */
   pid: number
   /** Resolves when the last process of the group has ended; never rejects. */
   ended: Promise<End>
   hasEnded(): boolean
-  /** Sends SIGTERM, and SIGKILL after 7 s. Resolves when it has ended, after 10 s at the latest. */
+  /** Sends SIGTERM, and SIGKILL after 7 s. Resolves when the program has ended, after 10 s at the latest. */
   stop(): Promise<void>
 }
-/** The log, to which its output is appended, and the lock that it holds while it runs. */
+/** Output is appended to the log. The lock is owned while the program runs. */
 export type LogAndLock = { logPath: string; lockPath?: string }
 
 const graceMs = 7_000
 const stopMs = 9_000
 const supervisorPath = fileURLToPath(new URL('./supervisor.ts', import.meta.url))
 
-/** Starts `command` under a supervisor. Rejects if it cannot be started, or `signal` aborts before. */
+/** Rejects if `command` cannot be started, or `signal` aborts before. */
 export const startSupervised = async (
   command: Command,
   files: LogAndLock,
@@ -86,7 +86,7 @@ const stopSupervised = async (supervisor: ChildProcess, pid: number, ended: Prom
   await ended
 }
 
-/** Runs `command` to its end. Rejects if it fails or takes longer than `deadlineMs`, and with the signal's reason if aborted. */
+/** Rejects if `command` fails or takes longer than `deadlineMs`, and with the signal's reason if aborted. */
 export const runSupervised = async (
   command: Command,
   options: { what: string; logPath: string; deadlineMs: number; signal: AbortSignal },

@@ -15,11 +15,11 @@ export type SupervisorRequest = {
   args: string[]
   cwd: string
   env: NodeJS.ProcessEnv
-  /** The user that runs it, if this process is root. */
+  /** Applies if this process is root. */
   user?: { uid: number; gid: number }
-  /** The lock that is held while the program runs, so that two programs never share a data folder. */
+  /** Two programs must not share a data folder: the lock is owned while the program runs. */
   lockPath?: string | undefined
-  /** The time from SIGTERM to SIGKILL. */
+  /** From SIGTERM to SIGKILL. */
   graceMs: number
 }
 export type SupervisorEvent = { pid: number } | { failure: string } | { end: string; ok: boolean }

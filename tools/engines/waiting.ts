@@ -4,7 +4,7 @@ export type WaitOptions = { deadlineMs: number; signal: AbortSignal }
 
 const pollMs = 100
 
-/** Polls until `condition` is true, and returns whether it was within `deadlineMs`. Rejects with the signal's reason if aborted, or with the error of `condition`. */
+/** Polls until `condition` is true; false after `deadlineMs`. Rejects with the signal's reason if aborted, or with the error of `condition`. */
 export const waitUntil = async (condition: () => Promise<boolean>, options: WaitOptions): Promise<boolean> => {
   const end = performance.now() + options.deadlineMs
   for (;;) {
@@ -15,12 +15,12 @@ export const waitUntil = async (condition: () => Promise<boolean>, options: Wait
   }
 }
 
-/** Sleeps for `ms`; rejects with the signal's reason if aborted. */
+/** Rejects with the signal's reason if aborted. */
 export const pause = async (ms: number, signal: AbortSignal): Promise<void> => {
   await delay(ms, undefined, { signal }).catch(() => signal.throwIfAborted())
 }
 
-/** The value of `settled`; undefined if it has not settled after `deadlineMs`. */
+/** Undefined if `settled` has not settled after `deadlineMs`. */
 export const within = async <T>(settled: Promise<T>, deadlineMs: number): Promise<T | undefined> => {
   const over = new AbortController()
   const timeout = delay(deadlineMs, undefined, { signal: over.signal }).catch(() => undefined)

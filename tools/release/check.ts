@@ -1,24 +1,24 @@
 import { globSync } from 'node:fs'
 import { type ImagePin, nameOf } from './imagePins.ts'
 
-/** The contents of the files whose versions must agree in a release. */
+/** Their versions must agree in a release. */
 type ReleaseFiles = {
   readonly version: string
   readonly lockedVersion: string
   readonly changelog: string
   readonly dockerfile: string
-  /** The Dockerfile of the Airbyte source. */
+  /** Of the Airbyte source. */
   readonly airbyteDockerfile: string
   readonly compose: string
   readonly pins: readonly ImagePin[]
-  /** Those that name the version of a client or connector (`packageFiles`), by path. */
+  /** By path: `packageFiles`. */
   readonly packages: ReadonlyMap<string, string>
 }
 
-/** Where the Python client says its version to the API. */
+/** The Python client sends its version to the API from here. */
 const userAgentFile = 'clients/python/src/tidemark_client/_connection.py'
 
-/** Every file below `root` that names the version of a client or connector. */
+/** Files below `root` that contain the version of a client or connector. */
 export const packageFiles = (root: string): string[] =>
   [
     userAgentFile,
@@ -46,16 +46,16 @@ export function releaseProblems(files: ReleaseFiles): string[] {
   ]
 }
 
-/** Clients and connectors have the version of the release. Lock files name it twice, before those of dependencies. */
+/** Lock files contain the version twice, before those of dependencies. */
 function otherVersions(path: string, text: string, version: string): string[] {
-  const named = [...text.matchAll(/^\s*"?version"? ?[:=] ?"([^"]+)"/gim)].map(([, found = '']) => found)
+  const named = [...text.matchAll(/^\s*"?version"? ?[:=] ?"([^"]+)"/gim)].map(([, stated = '']) => stated)
   const own = named.slice(0, path.endsWith('package-lock.json') ? 2 : 1)
-  const wrong = own.filter((found) => found !== version)
+  const wrong = own.filter((stated) => stated !== version)
   if (own.length === 0) return [`${path} names no version`]
-  return wrong.map((found) => `${path} has version ${found}, not ${version}`)
+  return wrong.map((stated) => `${path} has version ${stated}, not ${version}`)
 }
 
-/** The default images of Dockerfiles and Compose file must be the pinned ones: otherwise their users would get different images. */
+/** Users of the Dockerfiles and of the Compose file must get the pinned images by default. */
 function otherDefaults({ variable, reference }: ImagePin, text: string): string[] {
   const used = [...text.matchAll(new RegExp(`(?:ARG ${variable}=|\\$\\{${variable}:-)([^\\s}]+)`, 'g'))]
   const wrong = used.map(([, image = '']) => image).filter((image) => image !== nameOf(reference))

@@ -1,4 +1,4 @@
-/** An image of `deploy/images.env`: `NAME_IMAGE=repository:tag`, followed by `@sha256:…` once it is pinned. */
+/** A line of `deploy/images.env`: `NAME_IMAGE=repository:tag`, followed by `@sha256:…` once it is pinned. */
 export type ImagePin = { readonly variable: string; readonly reference: ImageReference }
 
 /** `host`: the registry, if the reference names one; `repository`: as written, `node` or `apache/kafka`. */
@@ -23,11 +23,10 @@ export function parseReference(written: string): ImageReference {
   return { host, repository, tag, digest }
 }
 
-/** The reference without its digest. */
 export const nameOf = ({ host, repository, tag }: ImageReference): string =>
   `${host === undefined ? '' : `${host}/`}${repository}:${tag}`
 
-/** Replaces the digests in the text; the rest stays as it is. */
+/** Leaves the rest of the text as it is. */
 export const withDigests = (text: string, digests: ReadonlyMap<string, string>): string =>
   text.replace(line, (unchanged, variable: string, written: string) => {
     const digest = digests.get(variable)

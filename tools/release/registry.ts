@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type ImageReference, nameOf } from './imagePins.ts'
 
 const deadlineMs = 20_000
-/** Registries must accept manifests of this size; those of these images are much smaller. */
+/** Registries must accept manifests of this size. */
 const maxManifestBytes = 4 * 1024 * 1024
 /** Indices of several platforms first: their digest is the same on every platform. */
 const accept = [
@@ -13,8 +13,8 @@ const accept = [
 ].join(', ')
 
 /**
- * The digest of an image's manifest, from the registry at `registryUrl` or the host in the reference. Rejects unless the digest of the received manifest is
- * the one that the registry states. Uses the distribution API, with an anonymous token if the registry demands one.
+ * Uses the distribution API of `registryUrl` or of the host in the reference, with an anonymous token if the registry demands one. Rejects unless the
+ * received manifest has the digest that the registry states.
  */
 export async function resolveDigest(
   reference: ImageReference,

@@ -16,8 +16,8 @@ const deadlineMs = 120_000
 const program = 'node_modules/@cyclonedx/cyclonedx-npm/bin/cyclonedx-npm-cli.js'
 
 /**
- * Writes the software bill of materials of the shipped packages, as CycloneDX JSON, from the lock file in `root`. The same lock file gives the same bytes.
- * Resolves with the number of packages; rejects if a shipped package is missing.
+ * Writes the software bill of materials of the shipped packages, as CycloneDX JSON. The same lock file gives the same bytes. Resolves with the number
+ * of packages; rejects if a shipped package is missing.
  */
 export async function writeSbom(root: string, path: string, signal: AbortSignal): Promise<number> {
   await mkdir(dirname(path), { recursive: true })
@@ -33,7 +33,6 @@ export async function writeSbom(root: string, path: string, signal: AbortSignal)
   return shippedPackages(lock).length
 }
 
-/** The packages that ship according to the lock file, and are not in the bill. */
 function missingPackages(lock: LockFile, sbom: Sbom): string[] {
   const listed = new Set(packagesOf(sbom.components))
   return shippedPackages(lock).filter((name) => !listed.has(name))

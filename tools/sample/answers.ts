@@ -5,14 +5,13 @@ import type { Random } from './random.ts'
 export type Score = { readonly score: number; readonly maxScore: number }
 
 export type Answers = {
-  /** Answers to the quiz's questions by field code. */
   readonly data: Readonly<Record<string, string | number>>
   readonly total: Score
   /** One for each dimension of the form. */
   readonly dimensions: readonly Score[]
 }
 
-/** Answers the questions of `form` with a random ability, or a random leaning towards one outcome. */
+/** With a random ability, or a random leaning towards one outcome. */
 export function answer(form: FormPlan, random: Random): Answers {
   const { questions, dimensions } = form.quiz
   const asked =
@@ -24,7 +23,7 @@ export function answer(form: FormPlan, random: Random): Answers {
     score: sum(chosen.filter(({ option }) => option.dimension === dimension).map(({ option }) => option.points)),
     maxScore: sum(asked.map(({ options }) => mostPoints(options, dimension))),
   }))
-  const maxScore = form.scene === 'outcome_quiz' ? asked.length : sum(scores.map((each) => each.maxScore))
+  const maxScore = form.scene === 'outcome_quiz' ? asked.length : sum(scores.map(({ maxScore: most }) => most))
   const total = { score: sum(chosen.map(({ option }) => option.points)), maxScore }
   return {
     data: Object.fromEntries(
@@ -38,7 +37,7 @@ export function answer(form: FormPlan, random: Random): Answers {
   }
 }
 
-/** Chooses the best option, or that of the preferred outcome, with the probability `ability`; else a random one. */
+/** The best option, or that of the preferred outcome, with the probability `ability`; else a random one. */
 function choose(
   { scene }: FormPlan,
   { options }: Question,

@@ -5,8 +5,8 @@ const servedDeadlineMs = 60_000
 const requestTimeoutMs = 5_000
 
 /**
- * Resolves when keys can be created, because the indexer has replayed the existing ones: until then the API answers every key with 503, and later an unknown
- * one with 401. Rejects after a minute.
+ * The API answers an unknown key with 503 until the indexer has replayed the existing keys, then with 401. From then on keys can be created. Rejects
+ * after a minute.
  */
 export async function untilKeysAreComplete(baseUrl: string, signal: AbortSignal): Promise<void> {
   const areComplete = (): Promise<boolean> =>
@@ -18,14 +18,13 @@ export async function untilKeysAreComplete(baseUrl: string, signal: AbortSignal)
   throw new Error(`The API at ${baseUrl} does not know the account keys within ${servedDeadlineMs / 1_000} s`)
 }
 
-/** Resolves when the API accepts the key. Rejects after a minute. */
+/** Rejects after a minute. */
 export async function untilServed(baseUrl: string, key: string, signal: AbortSignal): Promise<void> {
   const isServed = (): Promise<boolean> => isValidKey(baseUrl, key, signal).catch(() => false)
   if (await waitUntil(isServed, { deadlineMs: servedDeadlineMs, signal })) return
   throw new Error(`The API at ${baseUrl} does not answer a new key within ${servedDeadlineMs / 1_000} s`)
 }
 
-/** The id of the team's newest form. */
 export async function newestFormId(baseUrl: string, key: string, signal: AbortSignal): Promise<string> {
   const response = await get(`${baseUrl}/forms?limit=1`, key, signal)
   if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)

@@ -2,10 +2,10 @@ import { rename, writeFile } from 'node:fs/promises'
 import type { EngineUrls } from '../engines/engines.ts'
 import type { Counts } from './world.ts'
 
-/** The data with which `npm run sign-in` makes links to the settings area. */
+/** With these, `npm run sign-in` makes links to the settings area. */
 export type SignInFile = { readonly settingsUrl: string; readonly signInSecret: string }
 
-/** The content of `demo.json`, which exists while a demo runs. */
+/** `demo.json`, which exists while a demo runs. */
 export type DemoFile = SignInFile &
   Counts & {
     readonly baseUrl: string

@@ -9,7 +9,7 @@ const timeoutMs = 30_000
 
 const run = promisify(execFile)
 
-/** Creates a key with `npm run keys`. Resolves with its plaintext; rejects with the message of the command, or after 30 s. */
+/** Resolves with the plaintext that `npm run keys` prints; rejects with its message, or after 30 s. */
 export async function createAccountKey(
   teamId: string,
   environment: Record<string, string>,
@@ -28,8 +28,8 @@ export async function createAccountKey(
 }
 
 /**
- * A key for each team, in their order. The file at `path` keeps them between runs, since a plaintext key is shown only once and a team has at most ten keys.
- * A key that `isValid` rejects is replaced.
+ * A key for each team, in their order. The file at `path` stores them between runs, because a plaintext key is shown only once and a team has at most
+ * ten keys. A key that `isValid` rejects is replaced.
  */
 export async function keptAccountKeys(
   path: string,

@@ -1,4 +1,4 @@
-/** Future events in order of time; events of the same time in order of their addition. */
+/** In order of time; events of the same time in order of their addition. */
 export class EventQueue<Event extends { readonly atMs: number }> {
   /** In descending order: the next event is the last one. */
   readonly #events: Event[] = []

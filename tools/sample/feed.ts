@@ -12,7 +12,7 @@ const maxSendCharacters = 256 * 1024
 const allReplicas = -1
 const stepMs = 1_000
 
-/** Produces the past of the world. `report` gets the number of submissions that are produced so far. */
+/** `report` gets the number of submissions that are produced so far. */
 export async function producePast(
   world: World,
   to: { producer: Producer; topics: Topics; signal: AbortSignal; report: (submissions: number) => void },
@@ -24,7 +24,7 @@ export async function producePast(
   }
 }
 
-/** The records in order, in chunks with values of about so many characters. */
+/** In order; the values of a chunk have about `size` characters. */
 export function* chunksOf<T extends { value: string | null }>(records: Iterable<T>, size: number): Generator<T[]> {
   let chunk: T[] = []
   let characters = 0
@@ -40,8 +40,8 @@ export function* chunksOf<T extends { value: string | null }>(records: Iterable<
 }
 
 /**
- * Produces a step of the world every second until `signal` aborts. If Kafka refuses records, `onFailure` gets the reason, and they are sent again before the
- * next step.
+ * Produces a step of the world every second until `signal` aborts. If Kafka refuses records, `onFailure` gets the reason, and they are sent again
+ * before the next step.
  */
 export async function produceOn(
   world: World,

@@ -12,7 +12,6 @@ import type { World } from './world.ts'
 
 type KafkaClients = { readonly admin: Admin; readonly producer: Producer }
 
-/** Runs `work` with a connection to Kafka, and closes it. */
 export async function withKafka<T>(config: Config, work: (clients: KafkaClients) => Promise<T>): Promise<T> {
   const kafka = connectKafka(config, pino({ level: 'silent' }))
   const admin = kafka.admin()

@@ -4,7 +4,6 @@ import { type Quiz, quizOf } from './quiz.ts'
 import { entityId, type Random, seededRandom, token } from './random.ts'
 import { type Team, teams } from './teams.ts'
 
-/** The parts of a form that never change. */
 export type FormPlan = {
   readonly team: Team
   readonly id: string
@@ -16,7 +15,7 @@ export type FormPlan = {
   readonly createdMs: number
   /** A draft gets no submissions. A discarded form is deleted later. */
   readonly state: 'published' | 'draft' | 'discarded'
-  /** Its share of the team's submissions, relative to the other forms. */
+  /** Share of the team's submissions, relative to the other forms. */
   readonly weight: number
   readonly quiz: Quiz
   readonly askedCount: number
@@ -32,7 +31,7 @@ const oldestDays = 400
 const newestDays = 92
 const askedAtRandom = 4
 
-/** Every form of every team; those without submissions come last within a team. */
+/** Within a team, forms without submissions come last. */
 export function planForms(seed: string, nowMs: number): FormPlan[] {
   return teams.flatMap((team) => {
     const subjects = team.catalogue.flatMap(({ language, subjects: keys }) =>
@@ -65,7 +64,7 @@ type PlanOptions = {
   team: Team
   language: Language
   subject: Subject
-  /** 0 to 2. Later editions of a knowledge quiz ask a random choice of its questions. */
+  /** 0 to 2. Edition 2 of a knowledge quiz asks a random choice of its questions. */
   edition: number
   state: FormPlan['state']
 }
@@ -95,7 +94,7 @@ function plan({ seed, nowMs, team, language, subject, edition, state }: PlanOpti
 const titleOf = (pattern: string, subject: Subject, nowMs: number): string =>
   pattern.replace('{title}', subject.title).replace('{year}', String(new Date(nowMs).getUTCFullYear()))
 
-/** The form after `edits` changes, the last of them at `updatedMs`: the Form of the specification, with further settings. */
+/** After `edits` changes, the last of them at `updatedMs`: the Form of the specification, with further settings. */
 export function renderForm(plan: FormPlan, edits: number, updatedMs: number): Record<string, unknown> {
   const { id, title, scene, language, publicToken, createdMs, subject } = plan
   const random = seededRandom(`${id}/look`)

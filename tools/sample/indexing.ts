@@ -6,7 +6,7 @@ const pollMs = 100
 const topicsDeadlineMs = 60_000
 const stallDeadlineMs = 60_000
 
-/** Resolves when the indexer has created the source topics. Rejects after a minute, or with the signal's reason. */
+/** Rejects after a minute, or with the signal's reason. */
 export async function untilTopicsExist(admin: Admin, topics: Topics, signal: AbortSignal): Promise<void> {
   const allExist = async (): Promise<boolean> => {
     const existing = await admin.listTopics().catch((): string[] => [])
@@ -17,8 +17,8 @@ export async function untilTopicsExist(admin: Admin, topics: Topics, signal: Abo
 }
 
 /**
- * Resolves when every record of the topics is searchable, as the commits of the indexer show. `report` gets the number of searchable records. Rejects after a
- * minute without progress, or with the signal's reason.
+ * Resolves when every record of the topics is searchable, as the commits of the indexer show. `report` gets the number of searchable records. Rejects
+ * after a minute without progress, or with the signal's reason.
  */
 export async function untilIndexed(
   admin: Admin,

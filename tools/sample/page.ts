@@ -26,7 +26,6 @@ export const renderPage = (running: Served & { readonly settingsLink: string }):
     '',
   ].join('\n')
 
-/** Printed when the sample is loaded. */
 export const renderSamplePage = (served: Served): string =>
   ['', ...addresses(served), ...keys(served), '', 'The newest submissions:', ...requests(served), ''].join('\n')
 

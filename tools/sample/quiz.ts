@@ -13,12 +13,11 @@ export type Question = {
   readonly kind: 'single_choice' | 'scale'
   readonly options: readonly Option[]
 }
-/** Questions, and the dimensions of their scores. */
 export type Quiz = { readonly dimensions: readonly string[]; readonly questions: readonly Question[] }
 
 const pointsForRight = 10
 
-/** The questions of a subject, with codes `q1`, `q2` …, and with options in random order. */
+/** With codes `q1`, `q2` …, and with options in random order. */
 export function quizOf(subject: Subject, language: Language, random: Random): Quiz {
   const dimensions = subject.scene === 'outcome_quiz' ? subject.outcomes : subject.dimensions
   if (subject.scene === 'scored_quiz') {

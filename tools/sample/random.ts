@@ -5,20 +5,18 @@ export type Random = {
   float(): number
   /** An integer from 0 up to, not including, `limit`. */
   below(limit: number): number
-  /** True with the probability `share`. */
   chance(share: number): boolean
-  /** One of `items`, which must not be empty. */
+  /** `items` must not be empty. */
   pick<T>(items: readonly T[]): T
   /** An index, each as probable as its share of all weights. */
   weighted(weights: readonly number[]): number
   shuffled<T>(items: readonly T[]): T[]
-  /** `length` characters of `alphabet`. */
   text(alphabet: string, length: number): string
 }
 
 const alphanumeric = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz23456789'
 
-/** Creates a generator. The same `seed` gives the same sequence. */
+/** The same `seed` gives the same sequence. */
 export function seededRandom(seed: string): Random {
   const float = sfc32(hash('sha256', seed, 'buffer'))
   const below = (limit: number): number => Math.floor(float() * limit)
@@ -50,13 +48,13 @@ export function seededRandom(seed: string): Random {
   }
 }
 
-/** An id of 24 hex digits, which starts with the second of its creation: ids sort by time. */
+/** 24 hex digits, which start with the second of creation: ids sort by time. */
 export const entityId = (random: Random, createdMs: number): string =>
   Math.floor(createdMs / 1_000)
     .toString(16)
     .padStart(8, '0') + random.text('0123456789abcdef', 16)
 
-/** A short token for public URLs, without characters that look alike. */
+/** For public URLs, without characters that look alike. */
 export const token = (random: Random, length: number): string => random.text(alphanumeric, length)
 
 /** Chris Doty-Humphrey's small fast counting generator. */

@@ -8,7 +8,6 @@ const adviceParagraphs = 5
 
 type Report = { readonly result: Record<string, unknown>; readonly reportResult: Record<string, unknown> }
 
-/** The compact and the full report of a submission in the state `status`. */
 export function renderReport(form: FormPlan, answers: Answers, status: ReportStatus, random: Random): Report {
   switch (status) {
     case 'pending':
@@ -86,7 +85,7 @@ function dimensionAnalysis(form: FormPlan, answers: Answers): Record<string, unk
   }
 }
 
-/** The outcomes from the most to the least fitting. */
+/** From the most to the least fitting. */
 const rankingOf = (form: FormPlan, answers: Answers) =>
   form.quiz.dimensions
     .map((name, index) => ({ code: codeOf(index), name, score: answers.dimensions[index]?.score ?? 0 }))

@@ -1,14 +1,14 @@
 import type { FormPlan } from './forms.ts'
 import { entityId, type Random, seededRandom } from './random.ts'
 
-/** The respondents of a team in one language. Some of them submit often. */
+/** People of a team in one language. Some of them submit often. */
 const peopleCount = 2_500
 const firstJoinedMs = Date.UTC(2025, 0, 6)
 const anonymousShare = 0.2
 const mailDomains = ['example.com', 'example.org', 'example.net', 'mail.example']
 const departments = ['sales', 'production', 'logistics', 'support', 'finance']
 
-/** A respondent, or null for an anonymous one. */
+/** Null for an anonymous respondent. */
 export function renderExaminee(form: FormPlan, random: Random): Record<string, unknown> | null {
   if (random.chance(anonymousShare)) return null
   const number = Math.floor(random.float() ** 2 * peopleCount) + 1
@@ -49,10 +49,9 @@ const userAgents = [
   'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.6 Safari/605.1.15',
   'Mozilla/5.0 (X11; Linux x86_64; rv:144.0) Gecko/20100101 Firefox/144.0',
 ]
-/** Address blocks that are reserved for documentation. */
+/** Reserved for documentation. */
 const networks = ['192.0.2', '198.51.100', '203.0.113']
 
-/** A respondent's campaign, referrer, address and browser. */
 export function renderMetadata({ subject }: FormPlan, random: Random): Record<string, unknown> {
   const [source, medium, referrer] = channels[random.weighted(channelWeights)] ?? [null, null, null]
   const isPaid = medium === 'cpc'

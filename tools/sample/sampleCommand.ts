@@ -8,7 +8,7 @@ import { renderSamplePage } from './page.ts'
 import { World } from './world.ts'
 
 const submissions = 5_000
-/** A fixed seed: every run produces the same records, so that a second run changes nothing. */
+/** Fixed: every run produces the same records, so that a second run changes nothing. */
 const nowMs = Date.parse('2026-11-01T00:00:00.000Z')
 
 export const command = new Command()
@@ -28,7 +28,6 @@ export const command = new Command()
     }
   })
 
-/** Loads the sample. Resolves with the page to print. */
 async function loadSample(apiUrl: string, keysPath: string, signal: AbortSignal): Promise<string> {
   const config = await configOrExit(['KAFKA_BROKERS', 'REDIS_URL'])
   const keysOf = (teamIds: readonly string[]): Promise<string[]> =>

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
 
-/** The demo's settings area and the secret of its sign-in links. */
 export type SignIn = { readonly settingsUrl: string; readonly secret: string }
 
 const signInIssuer = 'tidemark-demo'
 
-/** The settings with which a settings area accepts the links of the demo, in place of those of the product. */
+/** With these settings, a settings area accepts the links of the demo in place of the product's. */
 export const signInEnvironment = (secret: string): Record<string, string> => ({
   SIGN_IN_SECRET: secret,
   SIGN_IN_JWKS_URL: '',
@@ -17,7 +16,7 @@ export const signInEnvironment = (secret: string): Record<string, string> => ({
 const owner = 'owner@demo.example'
 const lifetimeSeconds = 300
 
-/** A link that signs in an owner of the team. It is valid once, for five minutes. */
+/** Signs in an owner of the team; valid once, for five minutes. */
 export async function signInLink({ settingsUrl, secret }: SignIn, teamId: string, nowMs: number): Promise<string> {
   const token = await new SignJWT({ team: teamId, role: 'owner' })
     .setProtectedHeader({ alg: 'HS256' })

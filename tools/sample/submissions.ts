@@ -5,7 +5,6 @@ import { entityId, type Random, seededRandom, token } from './random.ts'
 import { renderReport } from './report.ts'
 import { renderExaminee, renderMetadata } from './respondents.ts'
 
-/** The plan of a submission, from which each of its states is rendered. */
 export type SubmissionPlan = Place & { readonly seed: string; readonly id: string }
 
 type Place = { readonly form: FormPlan; readonly serialNumber: number; readonly submittedMs: number }
@@ -16,7 +15,7 @@ export function planSubmission(seed: string, index: number, place: Place): Submi
   return { ...place, seed: ownSeed, id: entityId(seededRandom(`${ownSeed}/id`), place.submittedMs) }
 }
 
-/** The state of a submission at `updatedMs`, with the members of the specification's submission summary and single submission. */
+/** The submission at `updatedMs`, with the members of the specification's submission summary and single submission. */
 export function renderSubmission(
   plan: SubmissionPlan,
   status: ReportStatus,

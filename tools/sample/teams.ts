@@ -11,7 +11,7 @@ export type Team = {
   readonly catalogue: readonly { readonly language: Language; readonly subjects: readonly string[] }[]
 }
 
-/** The sample teams, the largest first. */
+/** The largest first. */
 export const teams: readonly Team[] = [
   {
     id: 'team_harborlight',

@@ -5,7 +5,7 @@ import { type Random, seededRandom } from './random.ts'
 import { planSubmission, renderSubmission, type SubmissionPlan } from './submissions.ts'
 import { type Team, teams } from './teams.ts'
 
-/** A record for one of the source topics; a null value deletes. */
+/** For a source topic; a null value deletes. */
 export type WorldRecord = {
   readonly topic: 'forms' | 'submissions'
   /** `<teamId>/<id>` */
@@ -37,8 +37,8 @@ type Event = { readonly atMs: number; happen(atMs: number): WorldRecord }
 type WorldOptions = { readonly seed: string; readonly nowMs: number; readonly submissions: number }
 
 /**
- * The records of three teams: their forms, and `submissions` submissions that exist at `nowMs` (epoch ms), spread over the ninety days before. The same
- * arguments give the same records, byte for byte. The memory is independent of `submissions`.
+ * The forms of three teams, and `submissions` submissions that exist at `nowMs` (epoch ms), spread over the ninety days before. The same arguments
+ * give the same records, byte for byte. The memory is independent of `submissions`.
  */
 export class World {
   readonly teams = teams
@@ -57,12 +57,12 @@ export class World {
     this.#pickForm = formPicker(this.#forms, this.#random)
   }
 
-  /** The numbers of entities after the records that were generated so far. */
+  /** After the records that were generated so far. */
   counts(teamId: string): Counts {
     return this.#counts.get(teamId) ?? { forms: 0, submissions: 0 }
   }
 
-  /** Generates every record up to now, in order of time. To be iterated once. */
+  /** Every record up to now, in order of time. To be iterated once. */
   *past(): Generator<WorldRecord> {
     const { nowMs, submissions } = this.#options
     yield* this.#createForms()
@@ -77,7 +77,7 @@ export class World {
     yield* this.#happenedUntil(nowMs)
   }
 
-  /** The records from the last call, or the end of the past, to `nowMs`: new submissions, reports, edits. */
+  /** The records since the last call, or the end of the past: new submissions, reports, edits. */
   step(nowMs: number): WorldRecord[] {
     const random = this.#random
     const records = [...this.#happenedUntil(nowMs)]
@@ -131,7 +131,6 @@ export class World {
     return planSubmission(this.#options.seed, this.#nextIndex++, of)
   }
 
-  /** Schedules the further statuses of a pending report. */
   #scheduleReport(plan: SubmissionPlan, final: ReportStatus): void {
     const startedMs = plan.submittedMs + 1_000 + this.#random.below(4_000)
     const add = (atMs: number, status: ReportStatus): void =>

@@ -3,7 +3,7 @@ import { fileVariables } from '../../src/core/config/secretFiles.ts'
 
 type Settings = Omit<Config, 'files'>
 
-/** Texts for defaults that are no single value of the schema. */
+/** For defaults that are no single value of the schema. */
 const defaults: Partial<Record<keyof Settings, string>> = {
   PORT: '3000 (A), 3001 (S)',
   HOST: 'all interfaces',
@@ -20,8 +20,8 @@ const defaults: Partial<Record<keyof Settings, string>> = {
 const row = /^\| `(\w+)`(?: \*)? \| ([AIS ]+) \| [^|]* \|/gm
 
 /**
- * The text of `docs/configuration.md` with the defaults of the schema, and a star for each variable that may be given as a file. Throws unless the page has a
- * row for each variable, in the order of the schema.
+ * `docs/configuration.md` with the defaults of the schema, and a star for each variable that may be given as a file. Throws unless the page has a row
+ * for each variable, in the order of the schema.
  */
 export function configurationPage(page: string): string {
   const read = readConfig({}, [])

@@ -7,8 +7,8 @@ import { submissionSchema } from '../../src/core/model/submission.ts'
 export type JsonSchema = z.core.JSONSchema.BaseSchema
 
 /**
- * An instant as `parseInstant` reads it. The format `date-time` would refuse valid instants, such as those without seconds. The pattern does not check the
- * days of a month.
+ * As `parseInstant` reads an instant. The format `date-time` would refuse valid instants, such as those without seconds. The pattern does not check
+ * the days of a month.
  */
 const instantPattern =
   '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])[Tt]([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d([.,]\\d+)?)?' +
@@ -41,7 +41,7 @@ function valueSchema(member: string, topic: string, entity: z.ZodType): JsonSche
   }
 }
 
-/** Without the descriptions of the API, which are about served values, not about sent ones. */
+/** Records may have instants that `date-time` refuses. */
 function override({ jsonSchema }: { jsonSchema: JsonSchema }): void {
   if (jsonSchema.format === 'date-time') {
     delete jsonSchema.format

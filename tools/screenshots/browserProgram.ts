@@ -5,7 +5,6 @@ import { promisify } from 'node:util'
 import { executable, findOnPath } from '../engines/permissions.ts'
 import { unpackOnce } from '../engines/unpackOnce.ts'
 
-/** A Chromium, and the variables of its environment. */
 export type BrowserProgram = { readonly executablePath: string; readonly env: Readonly<Record<string, string>> }
 
 type Machine = Pick<NodeJS.Process, 'platform' | 'arch' | 'env'>
@@ -59,7 +58,7 @@ async function unpackBrowser(draft: string): Promise<string> {
   return home
 }
 
-/** A fonts configuration in place of the package's, which has folders of AWS Lambda. Fonts of the machine come first. */
+/** In place of the package's, which has folders of AWS Lambda. Fonts of the machine come first. */
 const fonts = `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig>

@@ -5,7 +5,6 @@ import { defaultLimit, maxLimit } from '../parameters.ts'
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema
 
-/** The JSON Schema of the input of `schema`. */
 export function jsonSchemaOf(schema: z.ZodObject): JsonSchema {
   const { $schema: _dialect, ...jsonSchema } = z.toJSONSchema(schema, {
     io: 'input',
@@ -22,9 +21,7 @@ export function jsonSchemaOf(schema: z.ZodObject): JsonSchema {
 
 const maxInt32 = 2 ** 31 - 1
 
-/**
- * Makes explicit what client generators would guess wrongly: they drop an array without `items`, and read a number as a float of 32 bits.
- */
+/** Client generators drop an array without `items`, and read a number as a float of 32 bits. So `items` and formats are made explicit. */
 function forGenerators({ properties, items, anyOf, ...schema }: JsonSchema): JsonSchema {
   const types: readonly unknown[] = [schema.type].flat()
   const { maximum = Number.POSITIVE_INFINITY } = schema
@@ -41,8 +38,8 @@ function forGenerators({ properties, items, anyOf, ...schema }: JsonSchema): Jso
 }
 
 /**
- * The schema of an object that is served with only these `members`. No member is required, because `fields` may leave out each of them. (The
- * alternative, a union of two schemas with and without required members, has no type in most languages.)
+ * The schema of an object with only these `members`. None is required, because `fields` may leave out each. A union of schemas with and without
+ * required members would have no type in most languages.
  */
 export function servedSchema(schema: JsonSchema, members: Served): JsonSchema {
   const [{ properties: known = {} } = schema, ...others] = (schema.anyOf ?? [schema]) as JsonSchema[]
@@ -66,7 +63,6 @@ export const countSchema = (description: string, example: number, min = 0, max =
     .max(max)
     .meta({ description, examples: [example] })
 
-/** The schema of a page. `item`: the name of the schema of its items. */
 export const pageSchema = (item: string): JsonSchema =>
   jsonSchemaOf(
     z.object({
@@ -77,7 +73,7 @@ export const pageSchema = (item: string): JsonSchema =>
     }),
   )
 
-/** The schema of a row of a change feed. It requires the members that `fields` cannot leave out. */
+/** Requires only the members that `fields` cannot leave out. */
 export function changeSchema(item: JsonSchema, summary: Served, full: Served): JsonSchema {
   const { properties } = jsonSchemaOf(
     z.object({
@@ -96,7 +92,6 @@ export function changeSchema(item: JsonSchema, summary: Served, full: Served): J
   return { ...row, required: ['id', 'changedAt', 'deleted'], properties: { ...row.properties, ...properties } }
 }
 
-/** The schema of an answer of a change feed. `row`: the name of the schema of its rows. */
 export const changesSchema = (row: string): JsonSchema =>
   jsonSchemaOf(
     z.object({

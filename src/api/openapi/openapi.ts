@@ -17,7 +17,7 @@ Submissions hold personal data of respondents; handle them with care. The page [
 A known field without a value is \`null\`. Unknown parameters filter nothing and are named in \`Ignored-Parameters\`. \`HEAD\` answers as
 \`GET\` without a body, and a trailing slash is the same route.`
 
-/** The OpenAPI description, generated from the schemas that validate parameters and Kafka records. */
+/** Generated from the schemas that validate parameters and Kafka records. */
 export const describeApi = (serverUrl: string) => ({
   openapi: '3.1.1',
   info: { title: 'Tidemark', version: 'v1', description: introduction },
@@ -66,16 +66,12 @@ const textParameter = (name: string, where: 'path' | 'header', description: stri
   example,
 })
 
-/** The path parameter `id`, described like the `id` of the answer. */
 function pathParameter({ properties = {} }: JsonSchema) {
   const id = properties['id'] as JsonSchema
   return textParameter('id', 'path', id.description, exampleOf(id))
 }
 
-/**
- * The query parameters with fixed names. For the others, OpenAPI would need an exploded object, whose members half of the generated clients in the
- * tests send under wrong names.
- */
+/** For `answer.<code>`, OpenAPI would need an exploded object, whose members half of the generated clients in the tests send under wrong names. */
 const queryParameters = ({ properties = {}, required = [] }: JsonSchema) =>
   Object.entries(properties)
     .filter(([name]) => !name.endsWith(anyCode))
@@ -205,7 +201,6 @@ const errorResponses = (): Response =>
     }),
   )
 
-/** Status → answer of an endpoint. Errors are references to `components`. */
 function responsesOf({ path, summary, answer, line, isFeed }: Endpoint<AnswerName>): Response {
   const answered = json(referenceTo(answer), exampleOf(answerSchemas[answer]))
   const ofLists = line === undefined ? [] : (['Link', 'Changes-Cursor'] as const)

@@ -13,7 +13,6 @@ const error = z.object({
   }),
 })
 
-/** The schemas of all answers, by their names in the description. */
 export const answerSchemas = {
   ...formSchemas,
   ...submissionSchemas,
@@ -24,7 +23,6 @@ export const answerSchemas = {
 
 export type AnswerName = keyof typeof answerSchemas
 
-/** An example of an answer, made from the examples of its members. */
 export function exampleOf({ $ref, properties, items, examples, enum: values }: JsonSchema): unknown {
   if ($ref !== undefined) return exampleOf(answerSchemas[$ref.split('/').at(-1) as AnswerName])
   if (properties !== undefined)

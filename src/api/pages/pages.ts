@@ -9,14 +9,14 @@ import { catalogues, type Texts } from './texts.ts'
 
 const descriptionPath = '/api/v1/openapi.json'
 
-/** Without `BASE_URL`, the front page shows this origin, and its script replaces it by the origin of the browser. */
+/** Without `BASE_URL`, the front page shows this origin, and its script replaces it by the browser's origin. */
 const defaultOrigin = 'http://127.0.0.1:3000'
 const frontScript = `const request = document.querySelector('textarea')
 request.value = request.value.replace('"${defaultOrigin}/', \`"\${new URL('./', location)}\`)
 request.addEventListener('focus', () => request.select())
 `
 
-/** Content security policy of a page that calls the API, and whose style contains icons. */
+/** For a page that calls the API, and whose style contains icons. */
 const callsApi = { 'img-src': "'self' data:", 'connect-src': "'self'" }
 
 const own = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
@@ -54,7 +54,7 @@ const docsPage = pageFile(
   callsApi,
 )
 
-/** The OpenAPI description, and `/docs` with its files. They need no key. */
+/** Without authentication. */
 export function docsRoutes(description: unknown): Router<ApiState, object> {
   const router = new Router<ApiState, object>({ sensitive: true })
   const json = staticFile('json', JSON.stringify(description), 'public, max-age=300')
@@ -65,7 +65,7 @@ export function docsRoutes(description: unknown): Router<ApiState, object> {
   return router
 }
 
-/** `/explore`, and the files of both `/explore` and the front page. They need no key. */
+/** The files of the front page, too; without authentication. */
 export function pageRoutes(): Router<ApiState, object> {
   // Strict about the trailing slash, because the URLs in `/explore` are relative.
   const router = new Router<ApiState, object>({ sensitive: true, strict: true })
@@ -75,7 +75,7 @@ export function pageRoutes(): Router<ApiState, object> {
   return router
 }
 
-/** Answers `/` to clients that prefer HTML over JSON, as browsers do. For other clients, `/` is no route. */
+/** Only clients that prefer HTML over JSON, as browsers do, get the front page. */
 export function frontPage(baseUrl: string): ApiMiddleware {
   const request = `curl -H "Authorization: Bearer <API_KEY>" "${new URL(baseUrl, defaultOrigin)}/forms?limit=1"`
   const content = (say: Texts): Html => frontContent(say, request)
@@ -97,7 +97,7 @@ function pageFile(page: Html, policy: Readonly<Record<string, string>>): PageFil
 
 type PageInLanguage = Texts & { readonly page: PageFile }
 
-/** A page in each language. Its files have relative URLs, so that it works below any path of a proxy. */
+/** File URLs are relative, so that the page works below any path of a proxy. */
 function inEachLanguage(
   paths: AssetPaths,
   policy: Readonly<Record<string, string>>,
@@ -121,7 +121,6 @@ function inEachLanguage(
   return [pageIn(english), pageIn(chinese)]
 }
 
-/** Answers with the page in the language that the query names, else in the language of the browser. */
 function respondInLanguage(ctx: ApiContext, pages: readonly [PageInLanguage, PageInLanguage]): void {
   const { language, page } = preferredOf(pages, [...queryOf(ctx).getAll('language'), ...ctx.acceptsLanguages()])
   respondWithFile(ctx, page)

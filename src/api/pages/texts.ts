@@ -1,4 +1,4 @@
-/** The texts of the front page and of `/explore`, in English and simplified Chinese. `%` is replaced by a number. */
+/** In English and simplified Chinese. `%` is replaced by a number. */
 const texts = {
   language: ['en', 'zh-Hans'],
   languageName: ['English', '简体中文'],

@@ -5,10 +5,9 @@ import { clampToInstants, toInstant, type WindowBound } from '../../core/model/i
 
 export type Clause = estypes.QueryDslQueryContainer
 
-/** Selects the documents that match every clause. */
 export type Filter = readonly Clause[]
 
-/** Filters in order of preference: a filter is used only if all filters before it match nothing. */
+/** In order of preference: a filter is used only if all filters before it match nothing. */
 export type Filters = readonly [Filter, ...Filter[]]
 
 /** The index sort: by creation time, then id, descending. */
@@ -28,10 +27,9 @@ export const bytesOf = (part: EntityPart): string => `large.${part}Bytes`
 
 export const countOnly = { size: 0, track_total_hits: true }
 
-/** Search options: Elasticsearch stops at the first hit. */
 export const anyAtAll = { ...countOnly, terminate_after: 1 }
 
-/** Search options: sort values, and the size of `part`, without reading stored documents. */
+/** Sort values, and the size of `part`, without reading stored documents. */
 export const keysOnly = (part: EntityPart) => ({
   _source: false,
   stored_fields: '_none_',
@@ -41,7 +39,7 @@ export const keysOnly = (part: EntityPart) => ({
 export const windowClauses = (field: string, since?: WindowBound, until?: WindowBound): Clause[] =>
   since === 'beyond-all' || until === 'beyond-all' ? [{ match_none: {} }] : rangeClauses(field, since, until)
 
-/** A span of time (epoch ms, both ends inclusive). */
+/** Epoch ms, both ends inclusive. */
 export type TimeSpan = { readonly fromMs: number; readonly toMs: number }
 
 export const createdWithin = ({ fromMs, toMs }: TimeSpan): Clause => ({
@@ -53,7 +51,7 @@ export const termClauses = (field: string, value: string | undefined): Clause[] 
 
 export const scoreField = 'summary.result.score'
 
-/** A lower bound of 0 becomes -0, which Elasticsearch sorts below 0: otherwise scores of -0 would be missed. As text, because JSON would have 0. */
+/** A lower bound of 0 becomes -0, which Elasticsearch sorts below 0: otherwise scores of -0 would be missed. Text, because JSON would have 0. */
 export const scoreClauses = (min?: number, max?: number): Clause[] =>
   rangeClauses(scoreField, min === 0 ? '-0.0' : min, max)
 

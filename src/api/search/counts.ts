@@ -9,7 +9,6 @@ import { AnswerTooLong, ElasticsearchUnavailable, InvalidSearch, type SearchedLi
 export const timeUnits = ['hour', 'day', 'month'] as const
 export type TimeUnit = (typeof timeUnits)[number]
 
-/** How submissions are grouped: by unit of time, by value, or by both. */
 export type Grouping =
   | { readonly kind: 'units'; readonly unit: TimeUnit }
   | { readonly kind: 'values'; readonly value: CountedValue }
@@ -19,39 +18,33 @@ export interface CountRequest {
   readonly list: SearchedList
   readonly filter: Filter
   readonly grouping: Grouping
-  /** The end of the window (epoch ms); infinite if it is open. */
+  /** Epoch ms; infinite without an end. */
   readonly untilMs: number
   readonly signal: AbortSignal
-  /** The most bytes of Elasticsearch's answer. The API's answer is never longer than that. */
+  /** Bounds Elasticsearch's answer. The API's answer is never longer. */
   readonly maxBytes: number
-  /** The parameter `by`, for messages. */
   readonly by: string
   readonly timeZone: string
   readonly hasScores: boolean
 }
 
-/** A member of submissions whose values are counted. */
 export type CountedValue = {
-  /** The options of the `terms` aggregation. */
   readonly terms: object
-  /** Matches the submissions without a value; undefined if every submission has a value, or `terms` counts submissions without one. */
+  /** Matches submissions without a value. Undefined if every submission has one, or `terms` counts those without. */
   readonly none?: object
-  /** Set for answers, whose value may be a list: the text that precedes the value in each term. */
+  /** For answers, whose value may be a list: the text that precedes the value in each term. */
   readonly beginning?: string
 }
 
 export const everyValueOf = (field: string): CountedValue => ({ terms: { field } })
 
-/** A member that may be missing. Counted with `missing`, which is twice as fast as one more aggregation. */
+/** The option `missing` is twice as fast as one more aggregation. */
 export const anyValueOf = (field: string): CountedValue => ({ terms: { field, missing } })
 
-/** The term that stands for a missing value. No value is as long, and it sorts last among values of the same frequency. */
+/** Stands for a missing value. No value is as long, and it sorts last among values of the same frequency. */
 const missing = '\u{10ffff}'.repeat(maxValueCharacters)
 
-/**
- * The answers to the form field with this code. `execution_hint: map` avoids global ordinals, which Elasticsearch would build again after each refresh,
- * for the answers to all form fields, free text included.
- */
+/** `execution_hint: map` avoids global ordinals, which Elasticsearch would build again after each refresh, for the answers to all form fields. */
 export function answersTo(code: string): CountedValue {
   const field = answerField(code)
   const beginning = answerBeginning(code)
@@ -60,10 +53,10 @@ export function answersTo(code: string): CountedValue {
   return { terms: { field, execution_hint: 'map', include }, none, beginning }
 }
 
-/** A value; null stands for submissions without a value. */
+/** Null: submissions without a value. */
 type Value = string | null
 
-/** `scores`: figures of the submissions with a score. `mean` is null if no submission has a score, or a score is too large (`tooLargeScore`). */
+/** `scores`: of submissions with a score. `mean` is null if no submission has a score, or a score is too large (`tooLargeScore`). */
 interface Figures {
   readonly count: number
   readonly scores?: {
@@ -74,7 +67,7 @@ interface Figures {
   }
 }
 
-/** `key`: the start of the unit of time, the value, or both. */
+/** The start of the unit of time, the value, or both. */
 type Item = Figures & { readonly key: Value | readonly [unit: string, value: Value] }
 export interface Counts {
   readonly totalDocs: number
@@ -87,9 +80,9 @@ const mebibyte = 1024 * 1024
 export const usualBytes = 4 * mebibyte
 /** Enough for `maxCounts` texts of 256 characters, each with scores. */
 export const mostBytes = 16 * mebibyte
-/** The number of units in a time zone differs from their number in UTC by less than this. */
+/** In a time zone, the number of units differs from their number in UTC by less than this. */
 const spareUnits = 10
-/** Keys of items: the local time at the start of a unit, with its UTC offset. */
+/** Local time, with its UTC offset. */
 const keyFormat = "uuuu-MM-dd'T'HH:mm:ss.SSSxxx"
 
 const edgeSchema = z.object({ value: z.number().nullable() })
@@ -120,8 +113,8 @@ const valuesOfUnitsSchema = z.object({
 })
 
 /**
- * Counts units of time oldest first, values by descending frequency. Throws 400 for more than `maxCounts` items, and for an answer above `mostBytes`.
- * If the request has a smaller `maxBytes`, throws `AnswerTooLong` above that, so that the caller can repeat it with `mostBytes`.
+ * Units of time come oldest first, values by descending frequency. Throws 400 for more than `maxCounts` items, and for an answer above `mostBytes`.
+ * Above a smaller `maxBytes`, throws `AnswerTooLong`, so that the caller can repeat the request with `mostBytes`.
  */
 export async function countSubmissions(request: CountRequest, nowMs: number): Promise<Counts> {
   try {
@@ -143,17 +136,17 @@ async function countGroups(request: CountRequest, nowMs: number): Promise<Counts
     case 'values':
       return await countValues(request, grouping.value)
     case 'values-of-units': {
-      // First without scores: with them, Elasticsearch would compute figures for up to 65,536 buckets before more than `maxCounts` are refused here.
+      // With scores, Elasticsearch would compute figures for up to 65,536 buckets, before more than `maxCounts` are refused here.
       const counts = await countValuesOfUnits({ ...request, hasScores: false }, grouping.unit, grouping.value)
       return hasScores ? await countValuesOfUnits(request, grouping.unit, grouping.value) : counts
     }
   }
 }
 
-/** Counts the submissions of each unit, with the empty units between the first and the last unit. */
+/** With the empty units between the first and the last unit. */
 async function countUnits(request: CountRequest, unit: TimeUnit, nowMs: number): Promise<Counts> {
   const countWithin = async ({ fromMs, toMs }: TimeSpan): Promise<Counts> => {
-    // Elasticsearch counts a unit only if it ends before the upper bound. Every unit is shorter than twice the shortest one, so this bound suffices.
+    // Elasticsearch counts a unit only if it ends before the upper bound. Every unit is shorter than twice the shortest one.
     const hard_bounds = { min: fromMs, max: toMs + 2 * shortestMs[unit] }
     const histogram = { ...histogramOf(unit, request), min_doc_count: 0, hard_bounds }
     const aggs = { items: { date_histogram: histogram, ...scoresWith(request) } }
@@ -162,7 +155,7 @@ async function countUnits(request: CountRequest, unit: TimeUnit, nowMs: number):
     const items = buckets.map((bucket) => ({ key: bucket.key_as_string, ...figuresOf(bucket) }))
     return { totalDocs: totalOf(answer), items }
   }
-  // The bounds of a span limit the buckets that Elasticsearch makes. If the likely span contains all submissions, the real span need not be searched.
+  // The span limits the buckets that Elasticsearch makes. If the likely span contains all submissions, the real span need not be searched.
   let counts = await countWithin(likelySpan(unit, maxCounts, nowMs, request.untilMs))
   if (sumOf(counts) < counts.totalDocs) {
     const span = await findSpan(request)
@@ -232,7 +225,7 @@ function figuresOf({ doc_count: count, scores, ...sums }: z.output<typeof figure
   return { count, scores: { count: scored, min, max, mean: hasMean ? meanOfParts(parts, scored) : null } }
 }
 
-/** The span from the oldest to the newest submission; the first moment of 1970 if there is no submission. */
+/** The first moment of 1970 if there is no submission. */
 async function findSpan(request: CountRequest): Promise<TimeSpan> {
   const field = 'createdAt'
   // The aggregation `stats` would fail if the sum of all times is no date.
@@ -248,13 +241,13 @@ const search = ({ list, filter, signal, maxBytes }: CountRequest, body: SearchBo
 const dayMs = 86_400_000
 const shortestMs: Readonly<Record<TimeUnit, number>> = { hour: 3_600_000, day: dayMs, month: 28 * dayMs }
 
-/** A span that probably contains all submissions: at most `units` units until tomorrow, or the end of the window. */
+/** Probably contains all submissions: at most `units` units until tomorrow, or the end of the window. */
 export function likelySpan(unit: TimeUnit, units: number, nowMs: number, untilMs: number): TimeSpan {
   const toMs = Math.min(nowMs + dayMs, untilMs)
   return { fromMs: toMs - (units - 1) * shortestMs[unit], toMs }
 }
 
-/** The number of UTC units that a span touches. */
+/** Counts units of UTC. */
 export const spannedUnits = (unit: TimeUnit, { fromMs, toMs }: TimeSpan): number =>
   numberOf(unit, toMs) - numberOf(unit, fromMs) + 1
 
@@ -274,8 +267,8 @@ function tooMany({ by, grouping }: CountRequest, items = `more than ${maxCounts}
 const ofAtMost = (units: string | number): string => `${units} items of at most ${maxCounts}`
 
 /**
- * Throws 400 for too many items, and `ElasticsearchUnavailable` unless the counts add up to the total. If answers may be lists, the sum may be higher:
- * a submission counts once for each element of its list.
+ * Throws 400 for too many items, and `ElasticsearchUnavailable` unless the counts add up to the total. For answers, the sum may be higher: a
+ * submission counts once for each element of its list.
  */
 function checkSum(counts: Counts, request: CountRequest): Counts {
   const { length } = counts.items

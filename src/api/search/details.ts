@@ -7,8 +7,8 @@ import { allOf, parse } from './hits.ts'
 import { askShard, ElasticsearchUnavailable, noCopyReason, overloads, type SearchedList } from './searchClient.ts'
 
 /**
- * The stored detail of an entity as of the last refresh; undefined if the entity does not exist. A read in real time could show a client a change that
- * the next list does not show yet.
+ * The detail as of the last refresh; undefined if the entity does not exist. A read in real time could show a client a change that the next list does
+ * not show yet.
  */
 export async function readDetail(list: SearchedList, id: string, signal: AbortSignal): Promise<Buffer | undefined> {
   if (!isIdentifier(id)) return undefined
@@ -16,10 +16,9 @@ export async function readDetail(list: SearchedList, id: string, signal: AbortSi
   return detail instanceof Buffer ? detail : undefined
 }
 
-/** A stored detail as raw JSON, or the reason why it was not found. */
 export type Detail = Buffer | 'deleted' | 'missing'
 
-/** The details of several entities, in the order of `ids`; as of the last refresh, or with `isRealtime` in real time. */
+/** In the order of `ids`; as of the last refresh, or with `isRealtime` in real time. */
 export async function readDetails(
   list: SearchedList,
   ids: readonly EntityId[],
@@ -42,8 +41,8 @@ const documentStart = '{"_index":'
 const sourceStart = ',"_source":'
 
 /**
- * Splits an `_mget` response without parsing it, at the text that begins each document's envelope. If this text occurs more often than there are
- * documents, a source contains it, so the response is scanned as JSON instead.
+ * Splits an `_mget` response without parsing it, at the text that begins each document's envelope. If this text occurs more often, a source contains
+ * it. Then the response is scanned as JSON.
  */
 function splitDocuments(bytes: Buffer, count: number): readonly Buffer[] {
   const starts: number[] = []
@@ -55,7 +54,7 @@ function splitDocuments(bytes: Buffer, count: number): readonly Buffer[] {
   return allOf(count, documents)
 }
 
-/** `parse` validates the JSON, which `rawElements` and `rawMembers` require. */
+/** `rawElements` and `rawMembers` require valid JSON. */
 const scanDocuments = (text: string): readonly Buffer[] =>
   parse(text) === undefined
     ? []

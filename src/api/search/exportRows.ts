@@ -13,14 +13,13 @@ import { findPageKeys, firstFound, type PageRequest, type PickRow, type RowsFoun
 
 export type ExportContent = {
   readonly filters: Filters
-  /** `summary`: items as in the list; `full`: as at the endpoint of a single item. */
+  /** `summary`: as in the list; `full`: as at the endpoint of a single item. */
   readonly view: 'summary' | 'full'
   readonly pick: PickRow
 }
 
-/** The `keep_alive` of a snapshot. */
 const exportLifeMs = 120_000
-/** How often a snapshot is renewed within its life. Once would suffice, but Elasticsearch may refuse some of these requests. */
+/** Renewals within the life of a snapshot. One would suffice, but Elasticsearch may refuse some. */
 const renewals = 4
 /** A batch of keys takes at most 4 MiB, with ids of any length. */
 const maxKeys = 5_000
@@ -30,8 +29,8 @@ const maxDetailKeys = 1_000
 type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
 
 /**
- * Yields what `read` reads in a snapshot of a list. The snapshot expires `lifeMs` after its last search. A timer renews it, because a slow client may
- * take longer for a part, and details are read without a search in the snapshot.
+ * The snapshot expires `lifeMs` after its last search. A timer renews it: a slow client may take longer, and details are read outside of the
+ * snapshot.
  */
 export async function* inSnapshot<Part>(
   list: SearchedList,
@@ -40,7 +39,7 @@ export async function* inSnapshot<Part>(
   lifeMs: number,
 ): AsyncGenerator<Part, void, undefined> {
   const snapshot = await runQuery(() => openListSnapshot(list, lifeMs))
-  // A failed renewal is ignored: if the snapshot expires because of it, the next read fails.
+  // If the snapshot expires because of a failed renewal, the next read fails.
   const renew = (): void => void runQuery((signal) => snapshot.renew(signal)).catch(() => undefined)
   const renewing = setInterval(renew, lifeMs / renewals)
   try {
@@ -52,8 +51,8 @@ export async function* inSnapshot<Part>(
 }
 
 /**
- * Yields all rows of the first filter that finds a row, newest first, in parts, from one snapshot. With `view=summary`, a part is read once the part
- * before was consumed; with `view=full`, one part ahead. Rejects if Elasticsearch returns fewer rows than it counted.
+ * All rows of the first filter that finds a row, newest first, from one snapshot. With `view=full`, reads one part ahead of the client. Rejects if
+ * Elasticsearch returns fewer rows than it counted.
  */
 export const exportList = (
   list: SearchedList,
@@ -74,7 +73,6 @@ async function* readList(
   const walk = (limit: number): Keys => walkList(snapshot, filter, limit, runQuery)
   let items: AsyncIterable<readonly Buffer[]>
   if (view === 'full')
-    // The stream reads one part ahead of the client.
     items = Readable.from(readWholeEntities(list, walk(maxDetailKeys), runQuery), { highWaterMark: 1 })
   else if (await runQuery((signal) => snapshot.hasLargeRows(signal)))
     items = readRows(snapshot, walk(maxKeys), runQuery)
@@ -82,7 +80,7 @@ async function* readList(
   for await (const rows of items) yield rows.map(pick)
 }
 
-/** Yields a page in parts, each with the total of the list. An empty page is one part without rows. */
+/** Each part has the total of the list. An empty page is one part without rows. */
 export const exportPage = (
   list: SearchedList,
   filters: Filters,
@@ -106,13 +104,13 @@ async function* readPage(
 
 export type WalkedSnapshot = Pick<ListSnapshot, 'countsOf' | 'keys'>
 
-/** Yields all row keys, newest first, in batches of at most `limit`. Rejects if Elasticsearch returns fewer keys than it counted rows. */
+/** Newest first, in batches of at most `limit`. Rejects if Elasticsearch returns fewer keys than it counted rows. */
 export async function* walkList(snapshot: WalkedSnapshot, filter: Filter, limit: number, runQuery: RunQuery): Keys {
   for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), limit))
     yield allOf(count, await runQuery((signal) => snapshot.keys(filter, { clause, skip: 0 }, limit, signal)))
 }
 
-/** Reads the rows of a list without large rows. Keys need not be read first: they would only add the sizes of large rows. */
+/** For a list without large rows: keys are not read, because they only add the sizes of large rows. */
 function readSmallRows(snapshot: ListSnapshot, filter: Filter, runQuery: RunQuery): Rows {
   async function* places() {
     for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), maxRows))
@@ -130,11 +128,11 @@ const readRows = (snapshot: ListSnapshot, pages: Pages<RowKey>, runQuery: RunQue
   readParts(pages, (keys, bytes) => runQuery((signal) => snapshot.rowsOf(keys, signal), bytes))
 
 /**
- * Yields details in the order of their keys, in parts. A detail is read outside of the snapshot, so it may be newer than the snapshot; if its entity
- * was deleted since, it is left out. Rejects if an entity that is not deleted has no detail.
+ * Yields details in the order of their keys, read outside of the snapshot. So a detail may be newer than the snapshot, and an entity that was deleted
+ * since is left out. Rejects if an entity that is not deleted has no detail.
  */
 export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQuery: RunQuery): Rows {
-  // Sizes are read before the details, because an `_mget` cannot be cancelled once its answer turns out too large.
+  // Sizes are read first, because an `_mget` cannot be cancelled once its answer turns out too large.
   async function* weighed(): Keys {
     for await (const keys of pages) {
       const ids = keys.map(({ id }) => id)
@@ -146,11 +144,10 @@ export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQ
   return readParts(weighed(), (keys, bytes) => readLive(list, keys, bytes, runQuery))
 }
 
-/** How often a missing detail is read again: an indexer may have written the row already, and be about to write the detail. */
+/** How often a missing detail is read again: an indexer may have written the row, and be about to write the detail. */
 const maxRetries = 8
 const pauseMs = 250
 
-/** The details of the entities that are not deleted. Rejects if a detail is missing. */
 async function readLive(list: SearchedList, keys: readonly RowKey[], bytes: number, runQuery: RunQuery) {
   const ids = keys.map(({ id }) => id)
   const details = await findDetails(list, ids, bytes, runQuery)
@@ -160,8 +157,8 @@ async function readLive(list: SearchedList, keys: readonly RowKey[], bytes: numb
 }
 
 /**
- * The details of `ids`, or `deleted`, without missing details; together they have `bytes` at most. Missing details are read again for two seconds, in
- * real time, because they may not be refreshed, or not written, yet.
+ * Each of `ids` with its detail or `deleted`; `bytes` bounds all details together. A missing detail is read again for two seconds, in real time,
+ * because it may not be refreshed, or not written, yet. If it is still missing, it is left out.
  */
 export async function findDetails(
   list: SearchedList,

@@ -8,7 +8,7 @@ import { askShard, ElasticsearchUnavailable, type SearchedList } from './searchC
 export type SearchBody = Readonly<Record<string, unknown>>
 
 const delimiter = summaryDelimiter.charCodeAt(0)
-/** Replaces each summary in the part of a response that is parsed. */
+/** Stands for a summary in the part of a response that is parsed. */
 const placeholder = Buffer.from('null')
 
 const hitSchema = z.object({
@@ -24,7 +24,6 @@ const hitSchema = z.object({
   fields: z.record(z.string(), z.array(z.string())).optional(),
 })
 
-/** A `_search` response whose summaries are cut out and whose shards all succeeded. */
 const answerSchema = z.object({
   timed_out: z.literal(false),
   _shards: z.object({ failed: z.literal(0) }),
@@ -38,7 +37,7 @@ const answerSchema = z.object({
 
 export interface SearchAnswer {
   readonly hits: readonly z.output<typeof hitSchema>[]
-  /** The summaries of the hits, if requested, byte for byte as stored. */
+  /** If requested; byte for byte as stored. */
   readonly summaries: readonly Buffer[]
   /** Undefined unless an exact total was requested. */
   readonly total: number | undefined
@@ -46,7 +45,7 @@ export interface SearchAnswer {
   readonly pit_id: string | undefined
 }
 
-/** Searches a list; the query in `body` must select the team. Rejects with `AnswerTooLong` if the answer is above `maxBytes`. */
+/** The query in `body` must select the team. Rejects with `AnswerTooLong` above `maxBytes`. */
 export async function searchTeam(
   list: SearchedList,
   body: SearchBody,
@@ -59,8 +58,8 @@ export async function searchTeam(
 }
 
 /**
- * Reads a `_search` response: cuts the summaries out at their delimiters, and parses the rest. Throws `ElasticsearchUnavailable` unless
- * every shard succeeded.
+ * Cuts the summaries of a `_search` response out at their delimiters, and parses the rest. Throws `ElasticsearchUnavailable` unless every shard
+ * succeeded.
  */
 export function readAnswer(bytes: Buffer): SearchAnswer {
   const summaries: Buffer[] = []
@@ -78,10 +77,10 @@ export function readAnswer(bytes: Buffer): SearchAnswer {
   return { hits: hits.hits, summaries, total: hits.total?.value, aggregations, pit_id }
 }
 
-/** The summaries of the hits; throws `ElasticsearchUnavailable` unless each hit has a summary. */
+/** Throws `ElasticsearchUnavailable` unless each hit has a summary. */
 export const rowsIn = ({ hits, summaries }: SearchAnswer): readonly Buffer[] => allOf(hits.length, summaries)
 
-/** Returns `items`; throws `ElasticsearchUnavailable` unless their number is `count`. */
+/** Throws `ElasticsearchUnavailable` unless there are `count` items. */
 export function allOf<Item>(count: number, items: readonly Item[]): readonly Item[] {
   if (items.length === count) return items
   throw new ElasticsearchUnavailable('partial', `${items.length} were found of ${count}`)
@@ -95,10 +94,10 @@ export function totalOf({ total }: Pick<SearchAnswer, 'total'>): number {
 export const aggregationsIn = <T>(schema: z.ZodType<T>, { aggregations }: SearchAnswer): T =>
   parseWith(schema, aggregations)
 
-/** A row's sort key and id. `bytes`: an upper bound for the size of a large row; undefined for other rows. */
+/** `position`: sort key. `bytes`: an upper bound for the size of a large row; undefined for other rows. */
 export type RowKey = { readonly position: string; readonly id: EntityId; readonly bytes: number | undefined }
 
-/** The keys of rows, from a search with `newestFirst` and `keysOnly(part)`. */
+/** From a search with `newestFirst` and `keysOnly(part)`. */
 export const keysIn = ({ hits }: SearchAnswer, part: EntityPart): readonly RowKey[] =>
   hits.map(({ sort, fields }) => {
     const position = sort?.[1]
@@ -107,7 +106,7 @@ export const keysIn = ({ hits }: SearchAnswer, part: EntityPart): readonly RowKe
     return { position, id: idInPosition(position), bytes: size === undefined ? undefined : Number(size) }
   })
 
-/** Validates parsed JSON of an answer; throws `ElasticsearchUnavailable` if it has another shape. */
+/** Throws `ElasticsearchUnavailable` if the value has another shape. */
 export function parseWith<T>(schema: z.ZodType<T>, value: unknown): T {
   const checked = schema.safeParse(value)
   if (checked.success) return checked.data

@@ -8,17 +8,17 @@ import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
 import { findCopies } from './readPrimaries.ts'
 import { ElasticsearchUnavailable, type SearchClient, type SearchedList } from './searchClient.ts'
 
-/** Searches the indices. All requests of a process share its caches. */
+/** All requests of a process share its caches. */
 export interface IndexReader extends SearchClient {
   /** From this offset on, a page is found by counting instead of skipping the rows before it. */
   readonly deepPageFrom: number
-  /** Reads in the cached snapshot of the version, or in a new one if the version is unknown or the cached one is gone. */
+  /** Reads in the cached snapshot of the version. If the version is unknown or the snapshot is gone, opens a new one. */
   readonly readSnapshot: <T>(list: SearchedList & Versioned, read: (snapshot: ListSnapshot) => Promise<T>) => Promise<T>
-  /** List and part → whether the part is large in any row of this version (`hasLarge`). */
+  /** By list and part: whether any row of this version has a large part (`hasLarge`). */
   readonly largeParts: LRUCache<string, { readonly version: ListVersion; readonly hasLarge: boolean }>
 }
 
-/** The version of the list, which was read before the list is searched; null while it is unknown. */
+/** Read before the list is searched; null while unknown. */
 type Versioned = { readonly version: ListVersion | null }
 
 export type ListAt = SearchedList & IndexReader & Versioned
@@ -32,7 +32,7 @@ export const createIndexReader = (client: SearchClient, deepPageFrom: number): I
 
 const lifeMs = 30_000
 
-/** Reasons of failures after which a snapshot stays cached, because a later read may succeed. */
+/** After these failures, a snapshot stays cached, because a later read may succeed. */
 const maySucceedLater: ReadonlySet<string> = new Set(['deadline', 'overloaded'])
 
 type CachedSnapshot = { readonly version: ListVersion; readonly opening: Promise<ListSnapshot>; forget(): void }
@@ -67,7 +67,7 @@ function snapshotCache(): IndexReader['readSnapshot'] {
         return await read(snapshot)
       } catch (error) {
         if (!(error instanceof ElasticsearchUnavailable) || maySucceedLater.has(error.reason)) throw error
-        // The snapshot is gone: closed for a newer version or with its index, or lost with its node.
+        // The snapshot was closed for a newer version or with its index, or lost with its node.
         forget()
       }
     }
@@ -79,7 +79,7 @@ function snapshotCache(): IndexReader['readSnapshot'] {
 export const hasAny = async (list: SearchedList, query: Clause, signal: AbortSignal): Promise<boolean> =>
   totalOf(await searchTeam(list, { query, ...anyAtAll }, signal)) > 0
 
-/** Resolves if every shard of every index answers, and no index has the mapping of an earlier release; else rejects. */
+/** Resolves if every shard of every index answers, and no index has the mapping of an earlier release. */
 export async function probe(client: SearchClient, signal: AbortSignal): Promise<void> {
   const aliases = documentKinds.map((kind) => aliasOf(client.indexPrefix, kind)).join(',')
   const querystring = { allow_partial_search_results: false }

@@ -6,8 +6,8 @@ import { hasAny, type ListAt } from './indexReader.ts'
 import type { RunQuery, SearchedList } from './searchClient.ts'
 
 /**
- * Whether any row of the list has a large `part` (`largeBytes`). The result is cached for the version of the list. It may miss a large row that a
- * refresh has just shown, until the indexer replaces the version.
+ * Whether any row of the list has a large `part` (`largeBytes`). Cached for the list version. May miss a large row that a refresh has just shown,
+ * until the indexer replaces the version.
  */
 export async function hasLarge(list: ListAt, part: EntityPart, runQuery: RunQuery): Promise<boolean> {
   const { type, teamId, version, largeParts } = list
@@ -19,14 +19,14 @@ export async function hasLarge(list: ListAt, part: EntityPart, runQuery: RunQuer
   return isAnyLarge
 }
 
-/** An upper bound for the bytes of an entity's detail. `id` may be any text. */
+/** An upper bound for the bytes of a detail. `id` may be any text. */
 export async function weighDetail(list: ListAt, id: string, runQuery: RunQuery): Promise<number> {
   if (!isIdentifier(id) || !(await hasLarge(list, 'detail', runQuery))) return largeBytes
   const [bytes] = await runQuery((signal) => weighDetails(list, [id as EntityId], signal))
   return bytes ?? largeBytes
 }
 
-/** An upper bound for the bytes of each detail, in the order of `ids`; undefined for details that are not large. */
+/** Upper bounds for bytes, in the order of `ids`; undefined for details that are not large. */
 export async function weighDetails(
   list: SearchedList,
   ids: readonly EntityId[],
@@ -44,16 +44,16 @@ export async function weighDetails(
 export type Rows = AsyncGenerator<readonly Buffer[], void, undefined>
 export type Pages<Key> = AsyncIterable<readonly Key[]> | Iterable<readonly Key[]>
 
-/** The target size of a part, and its maximum. A larger row is a part of its own. */
+/** Target and maximum of a part. A larger row is a part of its own. */
 const partBytes = 512 * 1024
 export const mostPartBytes = 4 * 1024 * 1024
 const firstRows = 100
-/** The number of rows that always fit into `mostPartBytes` if no row is large. */
+/** So many rows always fit into `mostPartBytes`, if no row is large. */
 export const maxRows = mostPartBytes / largeBytes
 
 /**
- * Reads the rows of keys in parts of about `partBytes`. The keys of large rows have their size; the size of other rows is estimated from the rows that
- * were read before. `read` gets the keys of a part, and an upper bound for the bytes of its rows.
+ * Reads rows in parts of about `partBytes`. The size of a large row is in its key; other sizes are estimated from the rows read before. `read` gets
+ * the keys of a part, and an upper bound for the bytes of its rows.
  */
 export async function* readParts<Key extends Pick<RowKey, 'bytes'>>(
   pages: Pages<Key>,

@@ -15,38 +15,37 @@ import {
 import * as hits from './hits.ts'
 import { askShard, ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
 
-/** The deadline of the request that opens a snapshot, and of the request that closes it. */
 const deadlineMs = 5_000
 
 /** A range of sort keys (`clause`) that contains a page. The page begins `skip` rows after the newest row of the range. */
 export type KeyRange = { readonly clause: Clause; readonly skip: number }
 
-/** A team's list in a point in time of Elasticsearch: every search reads the same state, whatever is written meanwhile. */
+/** A team's list in a point in time of Elasticsearch: every search reads the same state. */
 export interface ListSnapshot {
-  /** Counts the rows of a filter. The snapshot caches the counts. */
+  /** The snapshot caches the counts. */
   countsOf(filter: Filter, runQuery: RunQuery): ListCounts
-  /** Extends the life of the snapshot, as any search does. */
+  /** Extends the snapshot's life, as any search does. */
   renew(signal: AbortSignal): Promise<void>
   hasLargeRows(signal: AbortSignal): Promise<boolean>
-  /** Up to `limit` rows, as raw summaries. */
+  /** Raw summaries. */
   rows(filter: Filter, range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly Buffer[]>
-  /** The keys of up to `limit` rows, without reading stored documents. */
+  /** Without reading stored documents. */
   keys(filter: Filter, range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly hits.RowKey[]>
-  /** The rows of `keys`, which must be newest first. */
+  /** `keys` must be newest first. */
   rowsOf(keys: readonly hits.RowKey[], signal: AbortSignal): Promise<readonly Buffer[]>
   /** Closes the snapshot before `keep_alive` expires. Never throws. */
   close(): void
 }
 
 export interface ListCounts {
-  /** The number of rows in each step of `stepMs` of creation time, newest first, without empty steps. */
+  /** Rows in each step of `stepMs` of creation time, newest first, without empty steps. */
   countByTime(
     span: TimeSpan | undefined,
     stepMs: number,
   ): Promise<readonly { readonly startMs: number; readonly count: number }[]>
   /**
-   * The number of rows for each next character of the positions that begin with `prefix`, newest first, without empty steps; the character is undefined
-   * for the position that ends there.
+   * Rows for each next character of the positions that begin with `prefix`, newest first, without empty steps. The character is undefined for the
+   * position that ends there.
    */
   countByCharacter(
     prefix: string,
@@ -58,8 +57,8 @@ export interface ListCounts {
 const openedSchema = z.object({ id: z.string() })
 
 /**
- * Opens a snapshot that expires `lifeMs` after its last search. The request cannot be aborted by the caller: Elasticsearch could have opened a point in
- * time whose id is lost, so that nobody could close it.
+ * The snapshot expires `lifeMs` after its last search. The caller cannot abort the request: Elasticsearch might open a point in time whose id is
+ * lost, so that nobody could close it.
  */
 export async function openListSnapshot(list: SearchedList, lifeMs: number): Promise<ListSnapshot> {
   const keep_alive = `${lifeMs}ms`
@@ -71,7 +70,7 @@ export async function openListSnapshot(list: SearchedList, lifeMs: number): Prom
 
 type OpenedPointInTime = { readonly id: string; readonly keep_alive: string }
 
-/** Searches a point in time by its latest id, because each response may contain a new id. */
+/** Each response may contain a new id for the next search. */
 function pointInTime(list: SearchedList, opened: OpenedPointInTime) {
   let pit = opened
   const send = async (body: hits.SearchBody, signal: AbortSignal): Promise<hits.SearchAnswer> => {
@@ -129,22 +128,22 @@ function listSnapshot(list: SearchedList, opened: OpenedPointInTime): ListSnapsh
   }
 }
 
-/** The total is requested for speed: without it, Elasticsearch tries to skip non-competitive hits, which takes longer in a snapshot. */
+/** Without the total, Elasticsearch tries to skip non-competitive hits, which takes longer in a snapshot. */
 const inOrder = { sort: newestFirst, track_total_hits: true }
 
 const bucketsSchema = z.object({
   counts: z.object({ buckets: z.array(z.object({ key: z.int().default(0), doc_count: z.int() })) }),
 })
 
-/** The characters of ids, descending as Elasticsearch sorts them. */
+/** Descending, as Elasticsearch sorts them. */
 const idCharacters = [...'zyxwvutsrqponmlkjihgfedcba_ZYXWVUTSRQPONMLKJIHGFEDCBA:9876543210.-']
 const positionBegins = (prefix: string): Clause => ({ prefix: { position: prefix } })
 
 type Counted = string | readonly object[]
 
-/** The estimated size of one cached count. A character of the cache key takes two bytes. */
+/** Estimated. A character of the cache key takes two bytes. */
 const bytesPerCount = 64
-/** Parameters → counts, cached because the next page needs most counts again. */
+/** Cached, because the next page needs most counts again. */
 type CountCache = LRUCache<string, Counted>
 const createCountCache = (): CountCache =>
   new LRUCache({
@@ -179,7 +178,7 @@ function listCounts(
       once(prefix, async () => {
         const filters = [...idCharacters.map((next) => positionBegins(prefix + next)), { term: { position: prefix } }]
         const buckets = await bucketsOf([], { filters: { filters } })
-        // The last filter matches the position that ends here. It sorts before longer positions, so it is last in descending order.
+        // The last filter matches the position that ends here, which sorts before longer positions.
         const steps = buckets.map(({ doc_count }, at) => ({ character: idCharacters[at], count: doc_count }))
         return steps.filter(({ count }) => count > 0)
       }),
@@ -196,5 +195,5 @@ function listCounts(
   }
 }
 
-const commonPrefix = (one: string, other: string): string =>
-  other.startsWith(one) ? one : commonPrefix(one.slice(0, -1), other)
+const commonPrefix = (first: string, second: string): string =>
+  second.startsWith(first) ? first : commonPrefix(first.slice(0, -1), second)

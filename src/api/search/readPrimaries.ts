@@ -7,12 +7,12 @@ import { ElasticsearchUnavailable, type SearchClient, type SearchRequest } from 
 
 type Shard = NonNullable<SearchRequest['shard']>
 
-/** The node with a primary. `isOnly`: the shard has no replica. `searched`: the index or alias to search. */
+/** `isOnly`: the shard has no replica. `searched`: the index or alias to search. */
 type FoundPrimary = { readonly node: string; readonly isOnly: boolean; readonly searched: string }
 
 const maxCached = 10_000
 const pauseMs = 25
-/** How long the node of a primary without replicas is cached: no other copy can be promoted in its place. */
+/** How long a primary without replicas is cached: no other copy can be promoted in its place. */
 const onlyCopyMs = 1_000
 
 const copySchema = z.object({
@@ -24,13 +24,13 @@ const shardsSchema = z.object({ shards: z.array(z.array(copySchema)).default([])
 
 /**
  * Sends searches of a shard to its primary. Before each search, it requests from the master which node has the primary; for a shard without replicas,
- * once a second.
+ * once a second. Replicas may show writes that a promotion rolls back:
  *
- * Replicas may show writes that a promotion rolls back. Example: an indexer writes `a@7` (revision 7 of `a`) to the primary and replica 1, and a client
- * reads `a@7` from replica 1. The primary is lost; replica 2, without `a@7`, is promoted. Replica 1 drops `a@7`, and the client, which has seen it,
- * gets an older state. Also, a node that has not noticed that the master removed it would answer from its outdated copy for ever.
+ * 1. An indexer writes `a@7` (revision 7 of `a`) to the primary and replica 1. A client reads `a@7` from replica 1.
+ * 2. The primary is lost. Replica 2, without `a@7`, is promoted.
+ * 3. Replica 1 drops `a@7`. The client, which has seen it, gets an older state.
  *
- * `elapsedMs`: a monotonic clock.
+ * Also, a node that has not noticed that the master removed it would answer from its outdated copy for ever. `elapsedMs`: a monotonic clock.
  */
 export function readPrimaries(client: SearchClient, elapsedMs: () => number): SearchClient {
   const onlyCopies = new LRUCache<string, { readonly primary: FoundPrimary; readonly sinceMs: number }>({
@@ -41,7 +41,7 @@ export function readPrimaries(client: SearchClient, elapsedMs: () => number): Se
     const name = nameOf(shard)
     const sinceMs = elapsedMs()
     const cached = onlyCopies.get(name)
-    // Searched by the alias, not by the cached index: the alias may point to another index by now.
+    // The alias is searched, which may point to another index than the cached one by now.
     if (cached !== undefined && sinceMs - cached.sinceMs < onlyCopyMs)
       return { ...cached.primary, searched: shard.alias }
     const primary = await findPrimary(client, shard, signal)
@@ -54,10 +54,10 @@ export function readPrimaries(client: SearchClient, elapsedMs: () => number): Se
     if (shard === undefined) return await client.send(request, signal)
     for (;;) {
       const primary = await primaryOf(shard, signal)
-      // If there is no index or no primary, the request fails with Elasticsearch's own error, which names what is missing.
+      // The request fails with Elasticsearch's own error, which names the missing index or shard.
       if (primary === undefined) return await client.send(request, signal)
       const preference = `_only_nodes:${primary.node}`
-      // The path names the index, because a node with an outdated cluster state may resolve the alias to a former index.
+      // The index is searched, because a node with an outdated cluster state may resolve the alias to a former index.
       const path = request.path.replace(shard.alias, primary.searched)
       const sent = client.send({ ...request, path, querystring: { ...querystring, preference } }, signal)
       const answer = await sent.catch(undefinedWithoutCopy)
@@ -73,7 +73,7 @@ export function readPrimaries(client: SearchClient, elapsedMs: () => number): Se
 
 const nameOf = ({ alias, teamId }: Shard): string => `${alias} ${teamId}`
 
-/** Ignores errors after which the primary is looked up again: the node has lost its copy, or has no such index (any more, or yet). */
+/** After these errors, the primary is looked up again: the node has lost its copy, or has no such index. */
 function undefinedWithoutCopy(error: unknown): undefined {
   if (!(error instanceof ElasticsearchUnavailable) || !['no-copy', 'missing-index'].includes(error.reason)) throw error
 }
@@ -88,7 +88,7 @@ async function findPrimary(
   return primary?.node ? { node: primary.node, isOnly: copies.length === 1, searched: primary.index } : undefined
 }
 
-/** The copies of the shards behind aliases. Throws for an index of an earlier release, which may lack fields that this one searches. */
+/** Throws for an index of an earlier release, which may lack fields that this release searches. */
 export async function findCopies(client: SearchClient, aliases: string, routing: object, signal: AbortSignal) {
   const { indexPrefix, hasAnswers, send } = client
   const filter_path = 'shards.primary,shards.index,shards.node'

@@ -2,11 +2,10 @@ import { clampToInstants, toInstant } from '../../core/model/instant.ts'
 import { type Clause, createdWithin, type TimeSpan } from './clauses.ts'
 import type { KeyRange, ListCounts } from './listSnapshot.ts'
 
-/** Adjacent rows: all rows of a time span, or, within one millisecond, all rows between two positions (sort keys of the list). */
+/** Adjacent rows: all of a time span, or, within one millisecond, all between two positions (sort keys of the list). */
 type Place = TimeSpan & {
   readonly positions?: { readonly oldest: string; readonly newest: string }
   readonly count: number
-  /** Splits these rows into smaller places, newest first. */
   divide(): Promise<readonly Place[]>
 }
 
@@ -26,9 +25,8 @@ export interface PageRange {
 }
 
 /**
- * Finds by counting, without skipping the rows before, in which range of sort keys the `limit` rows from `offset` on are. Counts the rows per 90 days;
- * then, within the 90 days of the page's first row, per 3 hours, and so on; then the same for the last row. The range has at most `2 * maxPlaceRows`
- * rows more than the page.
+ * Finds the range of sort keys with the `limit` rows from `offset` on, by counting. Counts the rows per 90 days; then, within the 90 days of the
+ * page's first row, per 3 hours, and so on; then the same for the last row. The range has at most `2 * maxPlaceRows` rows more than the page.
  */
 export async function rangeOfPage(list: ListCounts, offset: number, limit: number): Promise<PageRange> {
   const places = await placesByTime(list)
@@ -82,7 +80,7 @@ async function placesByTime(
   })
 }
 
-/** Divides a millisecond by the next character of the ids. If all ids share it, the rest of their common prefix is skipped at once. */
+/** Divides a millisecond by the next character of the ids. If all ids share it, their common prefix is skipped at once. */
 async function placesById(list: ListCounts, moment: TimeSpan, begin: string): Promise<readonly Place[]> {
   const steps = await list.countByCharacter(begin)
   return steps.map(({ character, count }) => {
@@ -98,8 +96,8 @@ async function placesById(list: ListCounts, moment: TimeSpan, begin: string): Pr
 }
 
 /**
- * Finds a place that contains the row at `offset`. The place has at most `maxPlaceRows` rows, and within it at most `mostSkipped` rows come before the
- * row (`skip`).
+ * Finds a place with the row at `offset`, and with at most `maxPlaceRows` rows. `skip`: the rows in this place before that row, at most
+ * `mostSkipped`.
  */
 async function locate(
   places: readonly Place[],
@@ -117,7 +115,6 @@ async function locate(
   throw new Error('the counts of a snapshot do not add up')
 }
 
-/** A clause for all rows from the place `newest` to the place `oldest`, both included; they may be the same place. */
 function between(newest: Place, oldest: Place): Clause {
   if (newest.positions === undefined && oldest.positions === undefined)
     return createdWithin({ fromMs: oldest.fromMs, toMs: newest.toMs })
@@ -126,5 +123,5 @@ function between(newest: Place, oldest: Place): Clause {
   return { range: { position: { gte, lte } } }
 }
 
-/** The common prefix of all positions of a millisecond. The time is clamped, because the first step may begin before the first valid instant. */
+/** The common prefix of all positions of a millisecond. Clamped, because the first step may begin before the first valid instant. */
 const beginOf = (epochMs: number): string => `${toInstant(clampToInstants(epochMs))}|`

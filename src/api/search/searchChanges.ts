@@ -9,17 +9,17 @@ import { hasLarge, mostBytesOf, mostPartBytes, readParts } from './largeRows.ts'
 import { AnswerTooLong, ElasticsearchUnavailable, type RunQuery } from './searchClient.ts'
 import { maxPageBytes, type PickRow } from './searchPage.ts'
 
-/** Log positions of one partition: from `from` to below `below`. */
+/** Log positions of one partition, from `from` (inclusive) to `below` (exclusive). */
 export type PositionRange = { readonly from: LogPosition; readonly below: LogPosition }
 
-/** A search for one page of a walk, which reads all changes from a cursor to the positions that were visible when the walk began (`changes.ts`). */
+/** A search for one page of a walk. A walk reads all changes from a cursor to the positions that were visible when the walk began (`changes.ts`). */
 export type ChangesSearch = {
   readonly list: ListAt
   /** The rest of the walk, in ascending order. */
   readonly ranges: readonly PositionRange[]
   /** If several rows share the first log position: the list `position` (`documentFormat.ts`) of the row after which to begin. */
   readonly after: string | undefined
-  /** Whether the first range may fill the page. If so, it is searched alone first, which is faster than a search of all ranges. */
+  /** Whether the first range may fill the page. Then it is searched alone first, which is faster. */
   readonly isLong: boolean
   readonly hasDeletions: boolean
   readonly limit: number
@@ -28,20 +28,19 @@ export type ChangesSearch = {
 }
 
 /**
- * Where a page begins: at a log position, and there after the row whose list `position` is `after`. Only documents that a rebuild has carried over from
- * a replaced log share a log position, which is 0.
+ * A log position, and there after the row whose list `position` is `after`. Only rows that a rebuild has carried over from a replaced log share a log
+ * position, which is 0.
  */
 export type PlaceInWalk = { readonly at: LogPosition; readonly after: string | undefined }
 
-/** The rows as JSON. `next`: where the next page begins; undefined after the last row. */
+/** `next` is undefined after the last row. */
 export type ChangesPage = { readonly items: readonly Buffer[]; readonly next: PlaceInWalk | undefined }
 
-/** The request's queue functions (`queryQueue.ts`). */
 type Turns = { readonly runQuery: RunQuery; readonly holdAnswer: (bytes: number) => Promise<() => void> }
 
-/** A row with its log position and its list `position` (`order`); a deletion has no `order`. */
+/** `order`: the list `position`; a deletion has none. */
 type Row = { readonly at: LogPosition; readonly order: string | undefined; readonly item: Buffer }
-/** A row before it is read. `bytes`: its size; undefined for a row that is not large (`largeBytes`). */
+/** A row before it is read. `bytes`: undefined for a row that is not large (`largeBytes`). */
 type ChangeKey = {
   readonly at: LogPosition
   readonly order: string | undefined
@@ -53,9 +52,8 @@ type ChangeKey = {
 type RowsPage = { readonly rows: readonly Row[]; readonly next: PlaceInWalk | undefined }
 
 /**
- * Reads the next changes: at most `limit` rows and `maxPageBytes`; a row above `maxPageBytes` is a page of its own. A walk needs no snapshot: if a row
- * changes before it is read, it gets a position beyond the walk's target, and comes in the next walk. If all rows of a page have changed meanwhile, the
- * next page is read at once.
+ * A page has at most `limit` rows and `maxPageBytes`; a larger row is a page of its own. A walk needs no snapshot: a row that changes before it is
+ * read gets a position above the walk's target, and comes in the next walk. If all rows of a page have changed, the next page is read at once.
  */
 export async function searchChanges(changes: ChangesSearch, turns: Turns): Promise<ChangesPage> {
   let { ranges, after } = changes
@@ -70,13 +68,13 @@ export async function searchChanges(changes: ChangesSearch, turns: Turns): Promi
   return { items: [], next: undefined }
 }
 
-/** The parts of the ranges that are at or above a position. */
+/** The parts of the ranges at or above a position. */
 export const rangesFrom = (ranges: readonly PositionRange[], position: LogPosition): readonly PositionRange[] =>
   ranges
     .map(({ from, below }) => ({ from: from < position ? position : from, below }))
     .filter(({ from, below }) => from < below)
 
-/** The rows that fit into a page, at least one. */
+/** The rows that fit into a page; at least one row. */
 function withinPage({ rows, next }: RowsPage): RowsPage {
   let bytes = 0
   const end = rows.findIndex(({ item }, at) => {
@@ -97,7 +95,7 @@ async function readPage(changes: ChangesSearch, turns: Turns): Promise<RowsPage>
   }
 }
 
-/** Reads rows of a list without large rows, in one search, or two (`firstOf`). */
+/** For a list without large rows: one search, or two (`firstOf`). */
 async function readSmallRows(changes: ChangesSearch, { runQuery, holdAnswer }: Turns): Promise<RowsPage> {
   const mostBytes = Math.min(changes.limit * largeBytes, mostPartBytes)
   const release = await holdAnswer(mostBytes)
@@ -108,7 +106,7 @@ async function readSmallRows(changes: ChangesSearch, { runQuery, holdAnswer }: T
   return { rows, next: nextAfter(rows, changes.limit) }
 }
 
-/** First reads positions and sizes, then the rows, in parts of bounded bytes. */
+/** Reads positions and sizes first, then the rows, in parts of bounded bytes. */
 async function readByKeys(changes: ChangesSearch, { runQuery, holdAnswer }: Turns): Promise<RowsPage> {
   const part = changes.view === 'full' ? 'detail' : 'summary'
   const allKeys = await firstOf(changes, (some) =>
@@ -145,18 +143,17 @@ function withinLarge(keys: readonly ChangeKey[]): readonly ChangeKey[] {
   return end === -1 ? keys : keys.slice(0, end)
 }
 
-/** Where the next page begins; undefined if the search has returned fewer rows than `limit`, because it has reached the end. */
+/** Undefined if the search has returned fewer rows than `limit`, because it has reached the end. */
 const nextAfter = (rows: readonly Placed[], limit: number): PlaceInWalk | undefined =>
   rows.length < limit ? undefined : placeAfter(rows.at(-1))
 
 type Placed = Pick<Row, 'at' | 'order'>
 
-/** The log position of documents that a rebuild has carried over from a replaced log. */
 const sharedPosition = 0
 
 /**
- * The place after a row. Position 0 is shared by rows that were carried over, so the place after such a row is within the position. A deletion at
- * position 0 is the first record of partition 0; it sorts after these rows, so the place after it is position 1.
+ * Rows that were carried over share position 0, so the next page begins at position 0, after such a row. A deletion at position 0 is the first record
+ * of partition 0, and sorts after these rows. So the next page begins at position 1.
  */
 function placeAfter(row: Placed | undefined): PlaceInWalk | undefined {
   if (row === undefined) return undefined
@@ -164,7 +161,7 @@ function placeAfter(row: Placed | undefined): PlaceInWalk | undefined {
   return isShared ? { at: row.at, after: row.order } : { at: (row.at + 1) as LogPosition, after: undefined }
 }
 
-/** The first rows of the ranges, at most `limit`. With `isLong`, reads the first range, and the others only if it has fewer rows than `limit`. */
+/** At most `limit` rows. With `isLong`, reads the other ranges only if the first has fewer rows. */
 async function firstOf<Item>(
   { ranges, after, isLong, limit }: ChangesSearch,
   read: (part: Pick<ChangesSearch, 'ranges' | 'after' | 'limit'>) => Promise<readonly Item[]>,
@@ -177,7 +174,7 @@ async function firstOf<Item>(
 
 type Options = Readonly<Record<string, unknown>>
 
-/** Searches live rows, with `hasDeletions` also deletions, by log position. Rejects with `AnswerTooLong` above `maxBytes`. */
+/** Finds live rows, with `hasDeletions` also deletions, by log position. Rejects with `AnswerTooLong` above `maxBytes`. */
 function search(
   { list, hasDeletions, ranges, after, limit: size }: ChangesSearch,
   options: Options,
@@ -198,7 +195,6 @@ function search(
 
 const anyOf = (clauses: readonly Clause[]): Clause => ({ bool: { should: [...clauses], minimum_should_match: 1 } })
 
-/** Search options: only the members of a `ChangeKey`. */
 const keysOnly = (part: EntityPart): Options => ({
   _source: false,
   docvalue_fields: ['changedAt', 'tombstone.deletedAt', bytesOf(part)],
@@ -258,7 +254,7 @@ type ReadRows = (
   runQuery: RunQuery,
 ) => Promise<readonly Row[]>
 
-/** The rows of keys, without the rows that have changed since the keys were read. */
+/** Leaves out rows that have changed since their keys were read. */
 const readSummaries: ReadRows = async (changes, keys, bytes, runQuery) => {
   const first = keys[0]
   const last = keys.at(-1)
@@ -276,9 +272,9 @@ const readSummaries: ReadRows = async (changes, keys, bytes, runQuery) => {
 }
 
 /**
- * Whole entities, at least as new as their keys. If an entity was deleted since its key was read, it is left out: the deletion comes in the next walk.
- * An entity without a detail is left out, too: Elasticsearch has refused the detail, so the record is a dead letter. When the dead letter is replayed,
- * the row gets a new position (`listToRepeat` of the indexer), and comes then.
+ * Whole entities, at least as new as their keys. An entity that was deleted since is left out: the deletion comes in the next walk. An entity without
+ * a detail is left out, too: Elasticsearch has refused the detail, so the record is a dead letter. When the dead letter is replayed, the row gets a
+ * new position (`listToRepeat` of the indexer), and comes then.
  */
 const readWhole: ReadRows = async ({ list, pick }, keys, bytes, runQuery) => {
   const live = keys.filter(({ isDeleted }) => !isDeleted).map(({ id }) => id)
@@ -293,6 +289,6 @@ const readWhole: ReadRows = async ({ list, pick }, keys, bytes, runQuery) => {
 const deletedItem = (id: EntityId, changedAt: string): Buffer =>
   Buffer.from(JSON.stringify({ id, changedAt, deleted: true }))
 
-/** Adds two members at the beginning of an item, which has at least the member `id`. An instant needs no JSON escapes. */
+/** An item has at least the member `id`, so a comma follows. An instant needs no JSON escapes. */
 const liveItem = (item: Buffer, changedAt: string): Buffer =>
   Buffer.concat([Buffer.from(`{"changedAt":"${changedAt}","deleted":false,`), item.subarray(1)])

@@ -3,15 +3,15 @@ import { asBytes, tooLongMessage } from '../../core/elasticsearch/elasticsearch.
 import { aliasOf, type DocumentKind, isList, type ListIndices } from '../../core/elasticsearch/indices.ts'
 import type { List } from '../../core/model/ids.ts'
 
-/** A request to Elasticsearch; `path` is percent-encoded. */
+/** `path` is percent-encoded. */
 export type SearchRequest = {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
   readonly querystring?: Readonly<Record<string, string | boolean>>
   readonly body?: Readonly<Record<string, unknown>>
-  /** Set for a request to one team's shard, which `readPrimaries.ts` sends to the primary: the list, and the alias or name of its index. */
+  /** For a request to one team's shard, which `readPrimaries.ts` sends to the primary. `alias`: the alias or name of the list's index. */
   readonly shard?: List & { readonly alias: string }
-  /** The most bytes to read: the request rejects with `AnswerTooLong` if the answer is longer. */
+  /** Above this, the request rejects with `AnswerTooLong`. */
   readonly maxBytes?: number
   /** Called with an answer of status 200; throws `ElasticsearchUnavailable` if the answer contains a failure. */
   readonly check?: (bytes: Buffer) => void
@@ -19,22 +19,21 @@ export type SearchRequest = {
 
 export type SearchClient = {
   readonly indexPrefix: string
-  /** Whether submissions are found by their answers (`INDEX_ANSWERS`). */
+  /** `INDEX_ANSWERS`. */
   readonly hasAnswers: boolean
   /** Resolves for status 200 (`bytes`: raw JSON) and 404. Rejects with `ElasticsearchUnavailable`, `AnswerTooLong` or `InvalidSearch`. */
   send(request: SearchRequest, signal: AbortSignal): Promise<{ readonly isFound: boolean; readonly bytes: Buffer }>
 }
 
-/** A list of a team, and the client that searches it. */
 export type SearchedList = SearchClient &
   List & {
-    /** The indices to search, which were read with the freshness of the request; undefined: search by the read aliases. */
+    /** Read with the freshness of the request; undefined: search by the read aliases. */
     readonly indices: ListIndices | undefined
   }
 
 /**
  * Runs a query in the team's turn (`queryQueue.ts`). While Elasticsearch is overloaded, repeats it, up to six times and until the deadline. `bytes`:
- * the most bytes that the query returns.
+ * the most that the query returns.
  */
 export type RunQuery = <Answer>(send: (signal: AbortSignal) => Promise<Answer>, bytes?: number) => Promise<Answer>
 
@@ -49,7 +48,7 @@ type UnavailableReason =
   | 'no-copy' // the named node has no copy of the shard
   | 'refused' // Elasticsearch rejected the request (permissions)
 
-/** Elasticsearch cannot answer now. The message contains nothing of the request, which may contain personal data. */
+/** The message contains nothing of the request, which may contain personal data. */
 export class ElasticsearchUnavailable extends Error {
   readonly reason: UnavailableReason
 
@@ -60,9 +59,8 @@ export class ElasticsearchUnavailable extends Error {
   }
 }
 
-/** Elasticsearch rejects a search as invalid. This is a bug, except where only Elasticsearch can validate a parameter, such as a time zone. */
+/** A bug, except where only Elasticsearch can validate a parameter, such as a time zone. */
 export class InvalidSearch extends Error {
-  /** The error type of the innermost cause. */
   readonly type: string
 
   constructor(detail: string, type: string) {
@@ -72,12 +70,11 @@ export class InvalidSearch extends Error {
   }
 }
 
-/** An answer of Elasticsearch is longer than the `maxBytes` of its request. */
 export class AnswerTooLong extends Error {
   override readonly name = 'AnswerTooLong'
 }
 
-/** Sends a request to the team's shard of a kind of document: in the index that the list's `indices` name, else in the index of the read alias. */
+/** Searches the index that the list's `indices` name, else the index of the read alias. */
 export async function askShard(
   { indexPrefix, send, type, teamId, indices }: SearchedList,
   kind: DocumentKind,
@@ -93,9 +90,7 @@ export async function askShard(
   return bytes
 }
 
-/**
- * Shorter than the deadline of a query, so that a node that hangs causes a timeout: after a timeout, unlike after an abort, the client avoids the node.
- */
+/** Below the deadline of a query, so that a node that hangs causes a timeout: the client avoids a node after a timeout, but not after an abort. */
 const requestTimeoutMs = 4_000
 
 export const openSearchClient = (client: Client, indexPrefix: string, hasAnswers: boolean): SearchClient => ({
@@ -123,7 +118,7 @@ export const openSearchClient = (client: Client, indexPrefix: string, hasAnswers
 
 function classifyClientError(error: unknown): unknown {
   if (error instanceof errors.ResponseError) {
-    // The error names only the type, because the reason may quote the request.
+    // Only the type, because the reason may quote the request.
     const { type, reason } = innermost((error.body as { readonly error?: Cause } | null)?.error ?? {})
     const status = error.statusCode
     const detail = `${status} ${type}`
@@ -142,13 +137,13 @@ function classifyClientError(error: unknown): unknown {
     : error
 }
 
-/** Errors of status 400 that are not the fault of the request: a closed index, a cancelled search. */
+/** Errors of status 400 that are not the fault of the request. */
 const faultless = new Set(['index_closed_exception', 'task_cancelled_exception', 'search_phase_execution_exception'])
 
-/** The beginning of the reason of an error that means: the node in `preference` has no copy of the shard. */
+/** Begins the reason of an error: the node in `preference` has no copy of the shard. */
 export const noCopyReason = 'no data nodes with '
 
-/** Error types that mean too little memory or too many requests, with any status. */
+/** Too little memory or too many requests, with any status. */
 export const overloads = new Set(['circuit_breaking_exception', 'es_rejected_execution_exception'])
 
 type Cause = {

@@ -5,21 +5,19 @@ import { mostBytesOf } from './largeRows.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
 import { rangeOfPage } from './rowRanges.ts'
 
-/** Which page of a list to read; the first is 1. */
+/** The first page is 1. */
 export type PageRequest = { readonly page: number; readonly limit: number }
 
 export type RowsFound = { readonly total: number; readonly rows: readonly Buffer[] }
 
-/** Pages above this size are streamed in parts. A page without large rows (`largeBytes`) is always smaller. */
+/** Larger pages are streamed in parts. A page without large rows (`largeBytes`) is always smaller. */
 export const maxPageBytes = 2 * 1024 * 1024
 
-/** A page above `maxPageBytes`. */
 export class LargePage extends Error {}
 
 /**
- * One page of a list, newest first, with the exact total, by the first filter that finds a row. A page before offset `deepPageFrom` takes one search
- * for each filter that is tried. A deeper page, or a page of a list with large rows, is found by counting in a snapshot. Rejects with `LargePage` if
- * the page is above `maxPageBytes`.
+ * One page, newest first, with the exact total, by the first filter that finds a row. Before offset `deepPageFrom`, each filter takes one search. A
+ * deeper page, or a page of a list with large rows, is found by counting in a snapshot. Rejects with `LargePage` above `maxPageBytes`.
  */
 export function searchPage(
   list: ListAt,
@@ -52,11 +50,10 @@ export async function firstFound<Found extends { readonly total: number }>(
 
 const offsetOf = ({ page, limit }: PageRequest): number => (page - 1) * limit
 
-/** The number of rows on a page of a list of `total` rows. */
 const rowsOn = (request: PageRequest, total: number): number =>
   Math.min(request.limit, Math.max(0, total - offsetOf(request)))
 
-/** One search for rows and total, so that both show the same state: a second search could already see a later change. */
+/** One search for rows and total: a second search could already see a later change. */
 async function shallowPage(list: ListAt, filter: Filter, request: PageRequest, signal: AbortSignal) {
   const page = { sort: newestFirst, from: offsetOf(request), size: request.limit, track_total_hits: true }
   const answer = await searchTeam(list, { query: ofTeam(list.teamId, filter), ...page }, signal)
@@ -74,7 +71,7 @@ async function largePage(snapshot: ListSnapshot, filter: Filter, request: PageRe
   return { total, rows: keys.length === 0 ? [] : await snapshot.rowsOf(keys, signal) }
 }
 
-/** The keys of a page's rows, without reading the rows, and the total of the list. */
+/** Without reading the rows. */
 export async function findPageKeys(snapshot: ListSnapshot, filter: Filter, request: PageRequest, signal: AbortSignal) {
   const { total, range } = await rangeOf(snapshot, filter, request, signal)
   const keys = range === undefined ? [] : await snapshot.keys(filter, range, request.limit, signal)
@@ -86,13 +83,13 @@ function rangeOf(snapshot: ListSnapshot, filter: Filter, request: PageRequest, s
   return rangeOfPage(counts, offsetOf(request), request.limit)
 }
 
-/** Makes the item of an answer from a row (`pickFields`). */
+/** Makes an item from a row (`pickFields`). */
 export type PickRow = (row: Buffer) => Buffer
 
 export const renderPage = (request: PageRequest, { total, rows }: RowsFound, pick: PickRow): Buffer =>
   Buffer.concat([beginOf(request, total), ...separated(rows.map(pick)), end])
 
-/** Renders a page in parts, with the same bytes as `renderPage`; calls `onTotal` before each part. */
+/** The same bytes as `renderPage`; calls `onTotal` before each part. */
 export async function* renderPageParts(
   request: PageRequest,
   parts: AsyncIterable<RowsFound>,
@@ -121,11 +118,11 @@ const end = Buffer.from(']}')
 const maxLinkBytes = 4_096
 
 /**
- * The `Link` header of a page (RFC 8288): `first`, `prev`, `next` and `last`, each with the request's other parameters. `prev` of a page past the end
- * is the last page. Undefined if the header would be longer than 4 KiB. `url`: the list's public URL, without a query.
+ * The `Link` header (RFC 8288), with the request's other parameters. `prev` of a page past the end is the last page. Undefined above 4 KiB. `url`:
+ * the list's public URL.
  */
 export function pageLinks(url: string, querystring: string, { page, limit }: PageRequest, totalDocs: number) {
-  // URLSearchParams strips one question mark at the beginning, which may belong to the query itself.
+  // URLSearchParams strips one leading question mark, which may belong to the query itself.
   const query = new URLSearchParams(`?${querystring}`)
   const linkTo = (relation: string, number: number): string => {
     query.set('page', String(number))

@@ -4,22 +4,19 @@ import type { TeamId } from '../../core/model/ids.ts'
 import * as titles from '../../core/model/titles.ts'
 import type { Clause } from './clauses.ts'
 
-/** The number of a team's terms to which a fuzzy query may expand. */
 const maxExpansions = 50
-/** Only so many typed words are free, that is, may match inside words of the title and be misspelt. This bounds the cost of a search. */
+/** So many typed words are free: they may match inside words of the title, and be misspelt. This bounds the cost of a search. */
 const maxFreeWords = 8
 /** Longer texts are searched in pieces: Elasticsearch refuses a wildcard with 315 equal characters. */
 const wholeLength = 300
-/**
- * A word or number of at least this length that was typed beside CJK characters may stand elsewhere in the title: 2026期末 finds "期末考试 2026".
- */
+/** A word or number of at least this length, typed beside CJK characters, may stand elsewhere in the title: 2026期末 finds "期末考试 2026". */
 const minLoneLength = 3
 /** In a shorter word, the first letter must not be misspelt. */
 const minFreeLength = 6
 
 /**
- * A query for titles that contain the typed text, or all of its words in any order, also inside words. Among several typed words, a word of digits, and
- * a word of one or two letters, match only the beginnings of words. Punctuation matters where it joins words or stands alone.
+ * Titles that contain the typed text, or all of its words in any order, also inside words. Among several typed words, a word of digits, and a word of
+ * one or two letters, match only the beginnings of words. Punctuation matters where it joins words or stands alone.
  */
 export function exactTitle(teamId: TeamId, typed: string): Clause {
   const terms = termsOf(teamId)
@@ -47,14 +44,14 @@ function exactWords(terms: Terms, sought: readonly titles.SoughtWord[]): Clause 
   return all(withFreedom(titles.requiredWords(sought)).map((word) => exactWord(terms, word)))
 }
 
-/** Queries to try in this order if `exactTitle` finds nothing: with one typo a word; with two typos, which takes four times as long. */
+/** If `exactTitle` finds nothing: one typo a word, then two typos, which takes four times as long. */
 export function similarTitles(teamId: TeamId, typed: string): Clause[] {
   const readings = titles.soughtReadings(typed).map((sought) => withFreedom(titles.requiredWords(sought)))
   const [once = [], twice = []] = [1, 2].map((mostMistakes) => {
     const terms = termsOf(teamId, mostMistakes)
     const clauses = readings.flatMap((words) =>
       anySimilar(words, (word) => ({
-        // A single word need not be searched exactly again: `exactTitle` has found nothing.
+        // `exactTitle` has found nothing: a single word need not be searched exactly again.
         exact: words.length === 1 ? [] : [exactWord(terms, word)],
         similar: word.isFree ? similarWord(terms, word.word) : [],
       })),
@@ -64,7 +61,7 @@ export function similarTitles(teamId: TeamId, typed: string): Clause[] {
   return isDeepStrictEqual(once, twice) ? once : [...once, ...twice]
 }
 
-/** A query that every part matches, exactly or similarly; empty if no part has similar clauses. */
+/** Every part matches, exactly or similarly; empty if no part has similar clauses. */
 function anySimilar<Part>(parts: readonly Part[], clausesOf: (part: Part) => Record<'exact' | 'similar', Clause[]>) {
   const clauses = parts.map(clausesOf)
   if (clauses.every(({ similar }) => similar.length === 0)) return []
@@ -73,7 +70,6 @@ function anySimilar<Part>(parts: readonly Part[], clausesOf: (part: Part) => Rec
 
 type FreeWord = { readonly word: titles.SoughtWord; readonly isFirst: boolean; readonly isFree: boolean }
 
-/** Marks the first `maxFreeWords` words as free. */
 function withFreedom(words: readonly titles.SoughtWord[]): FreeWord[] {
   let count = 0
   return words.map((word, at) => {
@@ -104,8 +100,8 @@ function exactJoined(terms: Terms, words: titles.SoughtWord): Clause[] {
 }
 
 /**
- * Matches titles in which every typed CJK character is adjacent to at least one of the neighbours it was typed with: 四级英语 finds
- * 英语四级, 学数 does not find 数学. A word before the first character may begin inside a word of the title.
+ * Each typed CJK character must be adjacent to at least one of the neighbours it was typed with: 四级英语 finds 英语四级, 学数 does not find 数学. A word before
+ * the first character may begin inside a word of the title.
  */
 function covered(terms: Terms, words: titles.SoughtWord, mayBeginInside = false): Clause {
   const [only, ...others] = words
@@ -114,7 +110,7 @@ function covered(terms: Terms, words: titles.SoughtWord, mayBeginInside = false)
     const before = words[at] ?? only
     const both = titles.pair(before, word)
     if (mayBeginInside && at === 0 && titles.isSpelt(before)) return terms.holding(both)
-    // A word after a CJK character matches beginnings of words.
+    // After a CJK character, a word matches beginnings of words.
     return titles.isSpelt(word) ? terms.starting(both) : terms.equal(both)
   })
   const clauses = words.map((word, at) => {
@@ -124,7 +120,7 @@ function covered(terms: Terms, words: titles.SoughtWord, mayBeginInside = false)
   return all(clauses)
 }
 
-/** Clauses for misspellings of a word; an empty list if the word must be exact. */
+/** Empty if the word must be exact. */
 function similarWord(terms: Terms, words: titles.SoughtWord): Clause[] {
   if (!words.every(titles.isSpelt)) return similarKana(terms, words)
   if (isPlain(words)) return similarPlain(terms, words[0])
@@ -137,7 +133,7 @@ function similarPlain(terms: Terms, word: titles.TitleWord): Clause[] {
   return [...(pairs.length < 2 ? [] : [inPairs(terms, pairs)]), ...similarText(terms, word.text)]
 }
 
-/** Matches titles in which every syllable is adjacent to one of its neighbours: 한국어능력시험 finds "한국어 능력 시험". */
+/** Each syllable must be adjacent to one of its neighbours: 한국어능력시험 finds "한국어 능력 시험". */
 const inPairs = (terms: Terms, pairs: readonly string[]): Clause =>
   all(Array.from({ length: pairs.length + 1 }, (_, at) => terms.joined(...pairs.slice(Math.max(0, at - 1), at + 1))))
 
@@ -158,10 +154,9 @@ const similarKana = (terms: Terms, words: titles.SoughtWord): Clause[] =>
     similar: part.every(titles.isKana) ? similarText(terms, titles.textOf(part)) : [],
   }))
 
-/** A single word of letters or digits. */
 const isPlain = (word: titles.SoughtWord): boolean => word.length === 1 && titles.isSpelt(word[0])
 
-/** Builds clauses on the index terms of a team's titles; a term has no space. */
+/** Clauses on the index terms of a team's titles; a term has no space. */
 interface Terms {
   /** A word begins with the text. */
   starting(text: string): Clause
@@ -179,10 +174,10 @@ interface Terms {
   similar(field: 'titleWords' | 'titleStarts', text: string, mistakes: number): Clause
 }
 
-/** `mostMistakes`: the most typos per word that `similar` allows. */
+/** `mostMistakes`: the most typos a word that `similar` allows. */
 function termsOf(teamId: TeamId, mostMistakes = 0): Terms {
   const salt = titles.titleSalt(teamId)
-  // Long words are indexed in overlapping pieces of twice `pieceLength`, so that any text of `pieceLength` lies within one indexed piece.
+  // Long words are indexed in overlapping pieces of twice `pieceLength`, so that any text of `pieceLength` lies within one piece.
   const eachPiece = (text: string, clauseOf: (piece: string) => Clause, length = titles.pieceLength): Clause =>
     all(titles.piecesOf(text, length).map(clauseOf))
   const anywhere = (field: string, text: string, length?: number): Clause => {

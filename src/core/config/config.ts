@@ -76,17 +76,17 @@ const environmentSchema = z.object({
 type Settings = z.output<typeof environmentSchema>
 
 export type Config = Settings & {
-  /** Rereads the configuration; undefined if no variable names a file of secrets or certificates. */
+  /** Undefined if no variable names a file of secrets or certificates. */
   readonly files?: Rereading<Config>
 }
 
 /** The configuration with the present content of its files. Clients read it whenever they connect. */
 export const latest = <Given extends Partial<Config>>(config: Given): Given | Config => config.files?.latest() ?? config
 
-/** The names of all variables, without names such as `REDIS_URL_FILE` (`fileVariables`). */
+/** Without `REDIS_URL_FILE` and the like (`fileVariables`). */
 export const variableNames: ReadonlySet<string> = new Set(Object.keys(environmentSchema.shape))
 
-/** Reads and validates the whole environment. Returns every problem at once, each with the variable's name as its path. */
+/** Returns every problem at once, each with the variable's name as its path. */
 export function readConfig(environment: Environment, needed: readonly Need[]): Read<Config> {
   // An empty variable counts as not set.
   const given: Environment = Object.fromEntries(Object.entries(environment).filter(([, value]) => value))
@@ -117,7 +117,6 @@ function missingFor(need: Need, environment: Environment): Problem[] {
   return isMissing ? [{ path: need, rule: 'is not set' }] : []
 }
 
-/** The variables without which the settings area cannot verify a sign-in link. */
 function missingForSignIn(environment: Environment): Problem[] {
   const problems: Problem[] = []
   if (environment['SIGN_IN_ISSUER'] === undefined) problems.push({ path: 'SIGN_IN_ISSUER', rule: 'is not set' })
@@ -145,12 +144,12 @@ const ofMechanisms = [
   },
   { mechanisms: ['aws-msk-iam'], names: ['AWS_REGION'] },
 ]
-/** Pairs of variables: if the first is set, the second would be ignored. */
+/** If the first is set, the second would be ignored. */
 const alternatives = [
   ['ELASTICSEARCH_API_KEY', 'ELASTICSEARCH_USERNAME'],
   ['SIGN_IN_SECRET', 'SIGN_IN_JWKS_URL'],
 ] as const
-/** Variables of certificates; the variable of the URL that must then use TLS, and its protocol. */
+/** A variable of certificates; the URL that must then use TLS, and its protocol. */
 const encrypted = [
   ['ELASTICSEARCH_CA_FILE', 'ELASTICSEARCH_URL', 'https:'],
   ['REDIS_CA_FILE', 'REDIS_URL', 'rediss:'],

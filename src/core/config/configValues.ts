@@ -4,7 +4,7 @@ import { isIP, isIPv6 } from 'node:net'
 import { z } from 'zod'
 import { attempt, parsed } from '../model/schema.ts'
 
-/** Splits a comma-separated list; drops blanks and empty items. */
+/** Items of a comma-separated list, without blanks and empty items. */
 export const itemsOf = (value: string | undefined): string[] =>
   (value ?? '')
     .split(',')
@@ -13,7 +13,7 @@ export const itemsOf = (value: string | undefined): string[] =>
 
 const controlCharacter = /\p{Cc}/u
 
-/** A variable with one value; empty counts as not set. Refuses line breaks, which often come with a secret that was read from a file. */
+/** Empty counts as not set. Refuses line breaks, which often come with a secret that was read from a file. */
 export const setting = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((value, context) => {
     if (typeof value === 'string' && controlCharacter.test(value))
@@ -27,7 +27,7 @@ const trueOrFalse = z.enum(['true', 'false']).transform((value) => value === 'tr
 export const flag = setting(trueOrFalse.optional())
 export const flagOn = setting(trueOrFalse.default(true))
 
-/** Text that `isValid` accepts; for other text, later rules are not checked. */
+/** If `isValid` refuses a text, later rules are not checked. */
 const checked = (isValid: (value: string) => boolean, error: string) =>
   z.string().refine(isValid, { error, abort: true })
 const matching = (pattern: RegExp, rule: string) => z.string().regex(pattern, rule)
@@ -56,17 +56,14 @@ export const port = integer(0, maxPort)
 const list = <Item extends z.ZodType<unknown, string>>(item: Item) =>
   z.string().optional().transform(itemsOf).pipe(z.array(item))
 
-/**
- * Labels of 1 to 63 characters, joined by dots; none begins or ends with a hyphen. The last label must not be a number: URL parsers would take the name for an
- * IP address.
- */
+/** Labels of 1 to 63 characters, joined by dots. The last is not a number: URL parsers would take the name for an IP address. */
 const hostNamePattern = /^(?=.{1,253}$)(?:(?![-.])[\w-]{0,62}\w\.)*(?!\d+$)(?!-)[\w-]{0,62}\w$/
 const isHost = (value: string): boolean => isIP(value) !== 0 || hostNamePattern.test(value)
 export const host = checked(isHost, 'must be an IP address or a host name, without a port')
 export const hostNames = list(matching(hostNamePattern, 'must be host names without ports, separated by commas'))
 
 const hostAndPortPattern = /^(?:\[(?<address>[^\s\]]+)\]|(?<name>[^\s/:@[\]]+)):(?<digits>\d+)$/
-/** Parses `host:port`, with IPv6 addresses in brackets; undefined for anything else. */
+/** IPv6 addresses are in brackets. Undefined for anything but `host:port`. */
 export function hostAndPort(value: string): { readonly host: string; readonly port: number } | undefined {
   const { address, name = address, digits = '' } = hostAndPortPattern.exec(value)?.groups ?? {}
   if (name === undefined || !isInteger(digits, 1, maxPort) || (address !== undefined && !isIPv6(address)))
@@ -77,10 +74,9 @@ export function hostAndPort(value: string): { readonly host: string; readonly po
 const addressRule = `must be host:port, separated by commas, ports from 1 to ${maxPort}`
 export const sentinels = list(parsed(hostAndPort, addressRule))
 const broker = checked((item) => hostAndPort(item) !== undefined, addressRule)
-/** Without IPv6 addresses: KafkaJS splits host and port at the first colon. */
+/** KafkaJS splits host and port at the first colon. */
 export const brokers = list(broker.regex(/^[^[]/, 'must not be IPv6 addresses'))
 
-/** The public URL of the API, for headers and the OpenAPI description. */
 export const baseUrl = checked(
   (value) => /^https?:\/\/[^?#\s@]*\/api\/v1$/.test(value) && URL.canParse(value),
   'must be an http:// or https:// URL that ends in /api/v1, without a user',
@@ -88,7 +84,6 @@ export const baseUrl = checked(
   // Encodes non-ASCII characters, as a browser does: headers are ASCII.
   .transform((value) => new URL(value).href)
 
-/** The URL of an engine; its port is not 0, and its user and password can be percent-decoded. */
 const engineUrl = (protocol: RegExp, rule: string) => checked((value) => isEngineUrl(value, protocol), rule)
 
 function isEngineUrl(value: string, protocol: RegExp): boolean {
@@ -109,7 +104,7 @@ export const elasticsearchUrls = list(
   ),
 )
 
-/** Whether path and parameter `db` are database numbers or empty: the client would read other text as database 0. */
+/** The client would read other text as database 0. */
 const namesDatabase = (value: string): boolean => {
   const { pathname = '', searchParams } = URL.parse(value) ?? {}
   return /^\/?(\d{1,9})?$/.test(pathname) && /^\d{0,9}$/.test(searchParams?.get('db') ?? '')
@@ -120,7 +115,7 @@ export const redisUrl = engineUrl(/^rediss?:$/, 'must be a redis:// or rediss://
   .transform((value) => value.replace(/^(rediss?:\/\/[^/?#]*\/)0+(?=$|[?#])/i, '$1'))
 
 const isLoopback = (hostname: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
-/** Whether a URL uses https, or http on loopback: nobody must read or change a sign-in on its way. */
+/** Nobody must read or change a sign-in on its way. */
 const isSecureUrl = (value: string): boolean => {
   const url = URL.parse(value)
   return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
@@ -146,14 +141,14 @@ const pemFile = (isValid: (pem: string) => boolean, rule: string) =>
     return z.NEVER
   })
 
-/** Refuses a file without certificates: with it, TLS trusts nobody, and every connection fails without a clear reason. */
+/** With a file without certificates, TLS trusts nobody, and every connection fails without a clear reason. */
 export const certificates = pemFile((pem) => {
   const blocks = pem.match(/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----[^-]*-----END \1?CERTIFICATE-----/g) ?? []
   for (const block of blocks) new X509Certificate(block)
   return blocks.length > 0
 }, 'holds no certificate in PEM')
 
-/** Refuses a key with a passphrase: there is no variable for a passphrase. */
+/** There is no variable for a passphrase. */
 export const privateKey = pemFile(
   (pem) => attempt(() => createPrivateKey(pem)) !== undefined,
   'holds no private key in PEM without a passphrase',

@@ -7,38 +7,32 @@ import type { Config, Engine } from './config.ts'
 
 export type Address = { readonly host: string; readonly port: number }
 
-/** Certificates and a key in PEM. `ca` defaults to Node's own. */
+/** Certificates and key in PEM. `ca` defaults to Node's own. */
 export type Tls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key'>
 
-/** The check of one engine when a process starts. */
 export type EngineProbe = {
   readonly engine: Engine
   readonly caSetting: keyof Config
-  /** The setting of the client certificate; missing for an engine to which this process sends no certificate. */
+  /** Missing for an engine to which this process sends no certificate. */
   readonly certificateSetting?: keyof Config
   readonly tls: Tls
-  /** The engine's TLS addresses, whose certificates are checked. */
+  /** TLS addresses, whose certificates are checked. */
   readonly addresses: readonly Address[]
-  /** Resolves with the problem of the setting that the engine rejects; with undefined if it accepts all. Rejects when the engine is unreachable. */
+  /** Resolves with the problem of the setting that the engine rejects; undefined if it accepts all. Rejects when the engine is unreachable. */
   tryCredentials(signal: AbortSignal): Promise<Problem | undefined>
 }
 
-/** The result of `probe`. `problem`: the setting that the engine rejects, or the certificate that this process rejects, and why. */
+/** `problem`: the setting that the engine rejects, or the certificate that this process rejects, and why. */
 export type ProbeOutcome =
   | { readonly kind: 'accepted' }
   | { readonly kind: 'rejected'; readonly problem: Problem }
   | { readonly kind: 'unreachable' }
 
-/**
- * How long a starting process waits for the probe of an engine. A service starts even if the engine hangs, and repeats the probe with `probeLater`. A
- * command can do nothing without its engines, so it waits longer.
- */
+/** A service starts even if an engine hangs, and repeats the probe with `probeLater`. A command can do nothing without its engines, so it waits longer. */
 export const probeDeadlineMs = { service: 3_000, command: 10_000 }
 const retryMs = 2_000
 
-/**
- * Checks certificates and credentials of an engine once. Without an answer within `deadlineMs`, or before `stop` aborts, the engine is `unreachable`.
- */
+/** Checks certificates and credentials once. Without an answer within `deadlineMs`, or before `stop` aborts, the engine is `unreachable`. */
 export async function probe(
   engine: EngineProbe,
   deadlineMs = probeDeadlineMs.service,
@@ -61,7 +55,7 @@ export async function probe(
   }
 }
 
-/** Repeats `probe` until the engine is reachable. Rejects once `signal` aborts. */
+/** Rejects once `signal` aborts. */
 export async function probeLater(
   engine: EngineProbe,
   signal: AbortSignal,
@@ -73,10 +67,7 @@ export async function probeLater(
   }
 }
 
-/**
- * Connects to an address. Returns the problem if this process does not trust the engine's certificate, or the engine rejects the certificate of
- * this process within `judgementMs` after the handshake; undefined otherwise, also if nothing answers.
- */
+/** The problem if this process rejects the engine's certificate, or the engine rejects the certificate of this process within `judgementMs`. */
 async function certificateProblem(
   probe: EngineProbe,
   { host, port }: Address,
@@ -86,12 +77,12 @@ async function certificateProblem(
   const socket = connect({
     host,
     port,
-    // The certificate is checked below: as an error of the socket, an untrusted certificate would look like any other failure.
+    // Checked below: as an error of the socket, an untrusted certificate would look like any other failure.
     rejectUnauthorized: false,
     ...(isIP(host) === 0 && { servername: host }),
     ...probe.tls,
   })
-  // In TLS 1.3 the client is connected before the engine has checked its certificate. If the engine accepts the certificate, it sends a session.
+  // In TLS 1.3 the client is connected before the engine has checked its certificate. If the engine accepts it, it sends a session.
   const judged = once(socket, 'session', { signal: AbortSignal.any([signal, AbortSignal.timeout(judgementMs)]) })
   judged.catch(() => undefined)
   try {
@@ -113,7 +104,7 @@ function authorityProblem({ engine, caSetting }: EngineProbe, { host, port }: Ad
     : { path: caSetting, rule: `does not vouch for the certificate of ${host}:${port} (${code})` }
 }
 
-/** The problem if `message` contains a TLS alert by which the engine rejects the certificate of this process. */
+/** Finds the TLS alert by which the engine rejects the certificate of this process. */
 function clientCertificateProblem(
   { engine, tls, certificateSetting: path }: EngineProbe,
   message: string,
@@ -124,7 +115,6 @@ function clientCertificateProblem(
   return { path, rule: `${rule}, by ${engine}` }
 }
 
-/** Rejects with the signal's reason once it aborts. */
 export async function aborted(signal: AbortSignal): Promise<never> {
   if (!signal.aborted) await once(signal, 'abort')
   throw signal.reason

@@ -3,7 +3,7 @@ import type { Problem } from '../model/schema.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Variables of secrets, and of addresses and users, which stores of secrets often contain, too. */
+/** Secrets, and addresses and users, which stores of secrets often contain, too. */
 const secrets = [
   'ELASTICSEARCH_URL',
   'ELASTICSEARCH_USERNAME',
@@ -18,17 +18,16 @@ const secrets = [
   'REDIS_SENTINELS',
   'SIGN_IN_SECRET',
 ]
-/** The variable that names a file → the variable whose value is in the file: `REDIS_URL_FILE` → `REDIS_URL`. */
+/** Variable that names a file → variable whose value is in it: `REDIS_URL_FILE` → `REDIS_URL`. */
 export const fileVariables: ReadonlyMap<string, string> = new Map(secrets.map((name) => [`${name}_FILE`, name]))
 
 type WithSecrets = {
   /** The environment with the content of its files, without line breaks at their ends. */
   readonly values: Environment
-  /** Variable whose value could not be read from its file → problem. */
+  /** Variable whose value could not be read → problem. */
   readonly problems: ReadonlyMap<string, Problem>
 }
 
-/** Reads the files that the environment names (`fileVariables`). */
 export function readSecretFiles(environment: Environment): WithSecrets {
   const values: Record<string, string | undefined> = { ...environment }
   const problems = new Map<string, Problem>()
@@ -60,7 +59,7 @@ export interface Rereading<Settings> {
 
 const rereadMs = 1_000
 
-/** Rereads settings by `read`. `first`: the settings until the first rereading. */
+/** `first`: the settings until the first rereading. */
 export function rereading<Settings>(first: Settings, read: () => Read<Settings>): Rereading<Settings> {
   let settings = first
   let readAtMs = performance.now()

@@ -1,7 +1,7 @@
 import type { Problem } from '../model/schema.ts'
 import { type Environment, fileVariables } from './secretFiles.ts'
 
-/** Refuses unknown names that begin like our variables: otherwise a misspelt variable would silently have its default. */
+/** Otherwise a misspelt variable would silently have its default. */
 export const unknownNameProblems = (environment: Environment, variableNames: ReadonlySet<string>): Problem[] =>
   Object.keys(environment)
     .filter((name) => beginsLikeOurs(name) && !isKnown(name, variableNames))
@@ -14,10 +14,7 @@ export const beginsLikeOurs = (name: string): boolean =>
 
 const bare = (name: string): string => name.replaceAll('_', '')
 
-/**
- * Prefixes of our variables, except `PORT` and `HOST`, which other software uses, too. A prefix without a trailing underscore is compared
- * without underscores, so that `MAX_INFLIGHT_BYTES` begins like `MAX_IN_FLIGHT_BYTES`.
- */
+/** Prefixes without a trailing underscore are compared without underscores. `PORT` and `HOST` are missing: other software uses them, too. */
 const beginnings = [
   'ADMIN_',
   'ELASTICSEARCH_',
@@ -41,10 +38,7 @@ const beginnings = [
 const isKnown = (name: string, variableNames: ReadonlySet<string>): boolean =>
   variableNames.has(name) || fileVariables.has(name) || ofOthers.some((pattern) => pattern.test(name))
 
-/**
- * Names that other software sets: Kubernetes, for each service of the namespace (for a service `redis`: `REDIS_PORT=tcp://…`,
- * `REDIS_PORT_6379_TCP_ADDR`, `REDIS_SERVICE_HOST`), engines installed on the same machine, and `deploy/images.env`.
- */
+/** Names set by Kubernetes for each service (`REDIS_PORT=tcp://…` for `redis`), by engines on the same machine, by `deploy/images.env`. */
 const ofOthers = [
   /_SERVICE_(HOST|PORT(_\w+)?)$/,
   /^(?!ADMIN_)\w+_PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$/,

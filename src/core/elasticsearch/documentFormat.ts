@@ -1,22 +1,21 @@
 import type { EntityId } from '../model/ids.ts'
 import type { Instant } from '../model/instant.ts'
 
-/** White space of JSON that stands around the summary and nowhere else in a list document, so that readers find the summary without parsing. */
+/** White space around the summary and nowhere else in a list document, so that readers find the summary without parsing. */
 export const summaryDelimiter = '\t'
 
-/** The parts of an entity, each of which may be large. */
 export type EntityPart = 'summary' | 'detail'
 
-/** The list document contains the size of each part above this one, so that a reader knows before a request how many bytes it will get. */
+/** The list document contains the size of each larger part, so that a reader knows before a request how many bytes it will get. */
 export const largeBytes = 16 * 1024
 
 /**
- * The sort key of lists: creation time, then id, as one text. With two fields, of which the time is numeric, Elasticsearch would not stop a search
- * after the first rows of the sorted index, and page 1 of a large team would take five times as long.
+ * The sort key of lists: creation time, then id, as one text. With a numeric time in a field of its own, Elasticsearch would not stop a search after the
+ * first rows of the sorted index. Page 1 of a large team would take five times as long.
  */
 export const position = (createdAt: Instant, id: string): string => `${createdAt}|${id}`
 
-/** The id in a `position` (an instant contains no `|`). */
+/** An instant contains no `|`. */
 export const idInPosition = (text: string): EntityId => text.slice(text.indexOf('|') + 1) as EntityId
 
 export const tombstoneStart = '{"tombstone":'

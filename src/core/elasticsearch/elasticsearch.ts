@@ -22,23 +22,19 @@ export class RawSerializer extends Serializer {
   }
 }
 
-/** Marks a request for an answer in bytes. */
 export const bytesContext = { isForBytes: true }
 
-/**
- * Options of a request for an answer in bytes of JSON. If a node is unreachable or answers 502, 503 or 504, for example because it has no master, the
- * client sends the request to the next node, once to each node.
- */
+/** Options for an answer as bytes of JSON. If a node is unreachable or answers 502, 503 or 504, the client tries the other nodes, each once. */
 export const asBytes = ({ connectionPool }: Client) => ({ context: bytesContext, maxRetries: connectionPool.size - 1 })
 
 /**
  * Works around three bugs of `UndiciConnection`:
- * - When a caller aborts its request, the client marks the node as dead. Here an abort is reported as `RequestAbortedError`, which does not count
- *   against the node.
- * - When a request times out, the connection dispatches `abort` on the caller's signal. This ends everything else that listens to the signal: other
- *   requests, waits, timers of the process. Here each request has a signal of its own.
- * - A request ends after the client's timeout even if the request has a longer one. Here the client's timeout bounds only the pause between two parts
- *   of a body.
+ * - When a caller aborts its request, the client marks the node as dead. Here an abort is reported as `RequestAbortedError`, which does not count against
+ *   the node.
+ * - When a request times out, the connection dispatches `abort` on the caller's signal, which ends everything else that listens to the signal. Here each
+ *   request has a signal of its own.
+ * - A request ends after the client's timeout even if the request has a longer one. Here the client's timeout bounds only the pause between two parts of a
+ *   body.
  */
 class AbortableConnection extends UndiciConnection {
   constructor({ timeout: bodyTimeout, ...options }: ConstructorParameters<typeof UndiciConnection>[0]) {
@@ -48,12 +44,12 @@ class AbortableConnection extends UndiciConnection {
 
   override async request(params: ConnectionRequestParams, options: ConnectionRequestOptions): Promise<never> {
     const { signal } = options
-    const own = new AbortController()
-    const abort = (): void => own.abort(signal?.reason)
+    const requestAbort = new AbortController()
+    const abort = (): void => requestAbort.abort(signal?.reason)
     if (signal?.aborted === true) abort()
     signal?.addEventListener('abort', abort, { once: true })
     try {
-      return (await this.read(params, { ...options, signal: own.signal })) as never
+      return (await this.read(params, { ...options, signal: requestAbort.signal })) as never
     } catch (error) {
       if (error instanceof errors.ConnectionError && signal?.aborted === true)
         throw new errors.RequestAbortedError('Request aborted')
@@ -79,7 +75,7 @@ class AbortableConnection extends UndiciConnection {
   }
 }
 
-/** Reads a body, or throws if it is longer than `maxBytes`: the client does not check the length of a stream. */
+/** The client does not check the length of a stream. */
 async function readAtMost(body: AsyncIterable<Buffer>, maxBytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
   const parts: Buffer[] = []
   let length = 0
@@ -94,24 +90,24 @@ async function readAtMost(body: AsyncIterable<Buffer>, maxBytes = Number.POSITIV
 /** The beginning of the error for an answer longer than `maxResponseSize`, as in the client. */
 export const tooLongMessage = 'The content length'
 
-/** Connections that send the present credentials; the client alone would send the credentials with which it was created. */
+/** Sends the present credentials; the client alone would send the credentials with which it was created. */
 const authenticating = (config: Config): typeof AbortableConnection =>
   class extends AbortableConnection {
     protected override read(params: ConnectionRequestParams, options: ConnectionRequestOptions): Promise<unknown> {
-      const now = latest(config)
-      const key = now.ELASTICSEARCH_API_KEY
-      if (config.files === undefined || (key ?? now.ELASTICSEARCH_USERNAME) === undefined)
+      const settings = latest(config)
+      const key = settings.ELASTICSEARCH_API_KEY
+      if (config.files === undefined || (key ?? settings.ELASTICSEARCH_USERNAME) === undefined)
         return super.read(params, options)
-      const user = Buffer.from(`${now.ELASTICSEARCH_USERNAME}:${now.ELASTICSEARCH_PASSWORD}`)
+      const user = Buffer.from(`${settings.ELASTICSEARCH_USERNAME}:${settings.ELASTICSEARCH_PASSWORD}`)
       const authorization = key === undefined ? `Basic ${user.toString('base64')}` : `ApiKey ${key}`
       return super.read({ ...params, headers: { ...params.headers, authorization } }, options)
     }
   }
 
-/** Without this timeout, an unanswered request would wait for ever: the client has no default. */
+/** The client has no default: an unanswered request would wait for ever. */
 export const defaultRequestTimeoutMs = 60_000
 
-/** A client that parses responses, unless a request has the options `asBytes`. It retries only if a request has `maxRetries`. */
+/** Parses responses, unless a request has the options `asBytes`. Retries only if a request has `maxRetries`. */
 export const connectElasticsearch = (config: Config): Client =>
   new Client({
     Connection: authenticating(config),
@@ -128,19 +124,18 @@ export const connectElasticsearch = (config: Config): Client =>
 
 const httpsPort = 443
 const major = 9
-/** The first minor version that can remove an index block while it is being added. */
+/** The first that can remove an index block while it is being added. */
 const minor = 1
 const needed = `Elasticsearch ${major}.${minor} or a later ${major} is needed`
-/** Releases that are refused: replicas of an overloaded shard may lack documents of their primary (elastic/elasticsearch#158212). */
+/** Replicas of an overloaded shard may lack documents of their primary (elastic/elasticsearch#158212). */
 const losing = new Set(['9.5.0', '9.5.1', '9.5.2'])
 const mediaType = `application/vnd.elasticsearch+json; compatible-with=${major}`
-/** Statuses 400 to 599: the probe evaluates these answers, so the client must not throw. */
+/** The probe evaluates these answers, so the client must not throw. */
 const refusals = Array.from({ length: 200 }, (_, at) => 400 + at)
 const mediaTypes = { accept: mediaType, 'content-type': mediaType }
 
-type Ask = (params: TransportRequestParams) => Promise<{ readonly statusCode: number; readonly body: unknown }>
+type Send = (params: TransportRequestParams) => Promise<{ readonly statusCode: number; readonly body: unknown }>
 
-/** Probes TLS certificates, credentials and version of Elasticsearch. */
 export const elasticsearchProbe = (config: Config): EngineProbe => ({
   engine: 'ELASTICSEARCH_URL',
   caSetting: 'ELASTICSEARCH_CA_FILE',
@@ -150,12 +145,12 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
     const client = connectElasticsearch(config)
     // Every node is tried, because some may be unreachable.
     const maxRetries = config.ELASTICSEARCH_URL.length - 1
-    const ask: Ask = async (params) =>
+    const send: Send = async (params) =>
       await client.transport.request(params, { signal, meta: true, headers: mediaTypes, ignore: refusals, maxRetries })
     try {
-      // This request needs no privilege. If security is disabled, the endpoint is missing, and the status is an error other than 401.
-      const who = await ask({ method: 'GET', path: '/_security/_authenticate' })
-      return who.statusCode === 401 ? credentialsProblem(config) : await versionProblem(ask)
+      // Needs no privilege. If security is disabled, the status is an error other than 401.
+      const who = await send({ method: 'GET', path: '/_security/_authenticate' })
+      return who.statusCode === 401 ? credentialsProblem(config) : await versionProblem(send)
     } catch (error) {
       if (!(error instanceof errors.ProductNotSupportedError)) throw error
       return { path: 'ELASTICSEARCH_URL', rule: `names something else; ${needed}` }
@@ -165,11 +160,11 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
   },
 })
 
-/** The problem if the version of the server is not supported; undefined if it is supported or unknown. */
-async function versionProblem(ask: Ask): Promise<Problem | undefined> {
+/** Undefined if the version is supported or unknown. */
+async function versionProblem(send: Send): Promise<Problem | undefined> {
   const path = 'ELASTICSEARCH_URL'
-  // This request may be refused: the roles of `security` lack its privilege, `cluster:monitor/main`.
-  const about = await ask({ method: 'GET', path: '/' })
+  // May be refused: the roles of `security` lack its privilege, `cluster:monitor/main`.
+  const about = await send({ method: 'GET', path: '/' })
   const { version } = (about.body ?? {}) as { version?: { number?: unknown } }
   if (about.statusCode === 200 && typeof version?.number === 'string') {
     const number = printable(version.number)
@@ -180,7 +175,7 @@ async function versionProblem(ask: Ask): Promise<Problem | undefined> {
     return { path, rule: `names version ${number}: ${why}; an earlier or later 9 is needed` }
   }
   // Earlier versions refuse a body with the media type of this version, for any path and user.
-  const { statusCode, body } = await ask({ method: 'POST', path: '/', body: {} })
+  const { statusCode, body } = await send({ method: 'POST', path: '/', body: {} })
   const { error } = (body ?? {}) as { error?: { type?: unknown } }
   const isOlder = statusCode === 406 || (statusCode === 400 && error?.type === 'media_type_header_exception')
   return isOlder ? { path, rule: `names an older release; ${needed}` } : undefined

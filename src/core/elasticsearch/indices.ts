@@ -6,7 +6,6 @@ import type { Branded, EntityType } from '../model/ids.ts'
 export const documentKinds = ['forms', 'form-details', 'submissions', 'submission-details'] as const
 export type DocumentKind = (typeof documentKinds)[number]
 
-/** The kinds of an entity type's list and detail documents. */
 export const kindsOf: Readonly<Record<EntityType, readonly [list: DocumentKind, detail: DocumentKind]>> = {
   forms: ['forms', 'form-details'],
   submissions: ['submissions', 'submission-details'],
@@ -19,10 +18,9 @@ export const isList = (kind: DocumentKind): boolean => kindsOf[entityTypeOf(kind
 type Alias = Branded<string, 'Alias'>
 export type PhysicalIndex = Branded<string, 'PhysicalIndex'>
 
-/** The physical index of each kind of document, in one generation. */
+/** The four indices of one generation. */
 export type Indices = Readonly<Record<DocumentKind, PhysicalIndex>>
 
-/** The physical indices of one list: list documents and detail documents. */
 export type ListIndices = { readonly index: string; readonly details: string }
 
 /** `<number>-<fingerprint>` of a generation. The fingerprint distinguishes its indices from earlier indices of the same names. */
@@ -39,8 +37,8 @@ export const aliasOf = (prefix: string, kind: DocumentKind): Alias => `${prefix}
 
 /**
  * The alias for writers of an index: indexers, or the rebuild that fills the index before it serves (`rebuild`: its name). Writers use the alias with
- * `require_alias`, so that a write to a missing index fails, instead of creating an index without our mapping. Removing the alias fences writers: the
- * indexers of a retired generation, or a rebuild whose generation another rebuild has taken over.
+ * `require_alias`: otherwise a write to a missing index would create it, without our mapping. Removing the alias fences writers: indexers of a retired
+ * generation, or a rebuild whose generation another rebuild has taken over.
  */
 export const writeAliasOf = (index: PhysicalIndex, rebuild?: string): Alias =>
   `${index}-write${rebuild === undefined ? '' : `-${rebuild}`}` as Alias
@@ -50,14 +48,13 @@ export type WriteAliases = Readonly<Record<DocumentKind, Alias>>
 export const writeAliasesOf = (indices: Indices, rebuild?: string): WriteAliases =>
   Object.fromEntries(documentKinds.map((kind) => [kind, writeAliasOf(indices[kind], rebuild)])) as WriteAliases
 
-/** The physical index of a kind in one generation: `<prefix>-<kind>-v<mapping version>-<generation>`. */
 export const physicalName = (prefix: string, kind: DocumentKind, version: number, generation: number): PhysicalIndex =>
   `${prefix}-${kind}-v${version}-${generation}` as PhysicalIndex
 
-/** The parts of a physical index's name; `version`: of its mapping. */
+/** `version` is the mapping's. */
 export type PhysicalName = { readonly kind: DocumentKind; readonly version: number; readonly generation: number }
 
-/** Parses the name of a physical index; undefined for other names. `prefix` contains no regex characters. */
+/** Undefined for other names. `prefix` contains no regex characters. */
 export function readPhysicalName(prefix: string, name: string): PhysicalName | undefined {
   const pattern = new RegExp(`^${prefix}-(${documentKinds.join('|')})-v(\\d+(?:\\.5)?)-(\\d+)$`)
   const [, kind, version, generation] = pattern.exec(name) ?? []
@@ -65,7 +62,7 @@ export function readPhysicalName(prefix: string, name: string): PhysicalName | u
   return { kind: kind as DocumentKind, version: Number(version), generation: Number(generation) }
 }
 
-/** Whether the mapping of a physical index is older than this release's, so that it may lack fields. Decides by the name of the index. */
+/** Decides by the name of the index. An older mapping may lack fields. */
 export function hasOlderMapping(prefix: string, index: string, hasAnswers: boolean): boolean {
   const name = readPhysicalName(prefix, index)
   return name !== undefined && name.version < definitionOf(name.kind, hasAnswers).version
@@ -86,6 +83,5 @@ function withoutAnswers({ version, settings, mappings }: IndexDefinition): Index
   return { version: version - 0.5, settings, mappings: { ...mappings, properties } }
 }
 
-/** The settings and mapping with which an index of a kind is created. */
 export const definitionOf = (kind: DocumentKind, hasAnswers: boolean): IndexDefinition =>
   hasAnswers || kind !== 'submissions' ? definitions[kind] : submissionsWithoutAnswers

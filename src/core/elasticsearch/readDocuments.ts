@@ -12,14 +12,11 @@ export type StoredDocument = {
   readonly source: string
   /** JSON text of the `docvalue_fields` that a scan requested; empty without such fields. */
   readonly fields: string
-  /** The sequence number of the document's last change; NaN in a scan, which does not request it. */
+  /** The sequence number of the last change; NaN in a scan, which does not request it. */
   readonly seqNo: number
 }
 
-/**
- * Reads documents in real time, also if they are not searchable yet, in the order of `ids`; undefined for a missing document. `members`: the members of
- * the source to return; undefined for all. Rejects unless Elasticsearch answers for every document.
- */
+/** Reads in real time, in the order of `ids`; undefined for a missing document. `members`: of the source; undefined for all. Rejects unless all are read. */
 export async function multiGet(
   client: Client,
   index: PhysicalIndex,
@@ -41,10 +38,10 @@ export async function multiGet(
   })
 }
 
-/** The most documents in one request of `readWhole`: a whole document may be a megabyte or more. */
+/** A whole document may be a megabyte or more. */
 const wholePerRequest = 20
 
-/** Reads whole documents in real time, in parts; leaves out missing documents. */
+/** Reads in real time; leaves out missing documents. */
 export async function* readWhole(
   client: Client,
   index: PhysicalIndex,
@@ -57,24 +54,25 @@ export async function* readWhole(
   }
 }
 
-/** The text of an answer. Parsing it would reorder names and lose digits of the documents. */
+/** Parsing would reorder names and lose digits of the documents. */
 async function textOf(client: Client, request: TransportRequestParams, options: RequestOptions): Promise<string> {
   const bytes = await client.transport.request<Uint8Array>(request, { ...options, ...asBytes(client) })
   return Buffer.from(bytes).toString()
 }
 
 /** `size`: the most documents in a part. */
-type ScanQuery = Pick<estypes.SearchRequest, 'query' | 'preference' | '_source' | 'docvalue_fields'> & { size: number }
+type ScanQuery = Pick<estypes.SearchRequest, 'query' | 'slice' | 'preference' | '_source' | 'docvalue_fields'> & {
+  size: number
+}
 
-/** How long the point in time lives after each part. */
 const keepAlive = '2m'
 const partBytes = 1024 * 1024
-/** The number of documents in the first part, before the size of their sources is known. */
+/** The size of the sources is not known yet. */
 const firstSize = 10
 
 /**
  * Yields all matching documents of an index at one point in time, unordered, in parts of about a megabyte and of `size` documents at most. Without
- * sources, only `size` bounds the first part. Rejects unless every shard answers.
+ * sources, only `size` bounds the first part.
  */
 export async function* scan(
   client: Client,
@@ -102,7 +100,7 @@ export async function* scan(
       const answer = rawMembers(text)
       id = JSON.parse(answer.get('pit_id') ?? JSON.stringify(id)) as string
       const rawHits = rawMembers(answer.get('hits') ?? '').get('hits')
-      // An answer without the member `hits` must not be mistaken for the end of the scan.
+      // An answer without the member `hits` is not the end of the scan.
       if (rawHits === undefined) throw new Error(`Elasticsearch answered a search of ${index} without hits`)
       const hits = rawElements(rawHits).map(rawMembers)
       if (hits.length > 0) yield hits.map(documentOf)

@@ -7,11 +7,11 @@ import { kafkaSink } from '../kafka/sink.ts'
 import { type KafkaSource, kafkaSource } from '../kafka/source.ts'
 import { connectRedis, redisProbe } from '../redis/redis.ts'
 
-/** Makes the clients of the engines. No call waits for an engine: Redis connects in the background, the other clients at first use; all reconnect. */
+/** No call waits for an engine: Redis connects in the background, the other clients at first use; all reconnect. */
 export const configuredEngines = {
   elasticsearch: connectElasticsearch,
   redis: connectRedis,
-  /** Each `openSource` has its own connection; the sink connects at first use. */
+  /** Each `openSource` has its own connection. */
   kafka: (config: Config, log: Logger) => {
     const kafka = connectKafka(config, log)
     return { openSource: (): KafkaSource => kafkaSource(kafka), sink: kafkaSink(kafka) }

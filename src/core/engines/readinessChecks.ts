@@ -6,7 +6,6 @@ import { summaryOf } from '../monitoring/log.ts'
 import type { AccountKeyStore } from '../redis/accountKeyStore.ts'
 import type { RedisConnection } from '../redis/redis.ts'
 
-/** Checks that an engine answers a request. */
 const answers =
   (request: (signal: AbortSignal) => Promise<unknown>): Check =>
   (signal) =>
@@ -19,11 +18,11 @@ export const redisAnswers = ({ client }: RedisConnection): Check => answers(() =
 
 export const kafkaAnswers = (source: KafkaSource): Check => answers(() => source.ping())
 
-/** Checks that Elasticsearch answers a request about the indices of this prefix, even if none exists. */
+/** Elasticsearch answers this request even if no index exists. */
 export const elasticsearchAnswers = (client: Client, prefix: string): Check =>
   answers((signal) => client.indices.exists({ index: `${aliasOf(prefix, 'forms')}*` }, { signal }))
 
-/** Checks that every account key is in Redis; `obstacle`: why the last replay failed, if it did. */
+/** `obstacle`: why the last replay failed, if it did. */
 export const accountKeysAreComplete =
   (store: Pick<AccountKeyStore, 'isComplete'>, obstacle: () => string | undefined = () => undefined): Check =>
   () =>
@@ -35,15 +34,15 @@ export const accountKeysAreComplete =
 const noMasterBlock = 'cluster.no_master_block'
 
 /**
- * Checks that nodes without a master reject searches (`cluster.no_master_block: all`). By default a node that is cut off goes on answering searches from old
- * data. The watermark then claims writes that only the rest of the cluster has. A single node passes.
+ * Nodes without a master must reject searches (`cluster.no_master_block: all`). By default a node that is cut off answers searches from old data, while
+ * the watermark claims writes that only the rest of the cluster has. A single node passes.
  */
 export const isolatedNodesAnswerNothing =
   (client: Client): Check =>
   async (signal) => {
     // Up to one attempt for each node.
     const options = { signal, maxRetries: client.connectionPool.size - 1 }
-    // Shorter than the deadline of a check: a node without a master answers in time.
+    // A node without a master answers before the deadline of a check.
     const timeout = { master_timeout: '1s' } as const
     try {
       const [{ number_of_nodes: nodes = 1 }, { transient, persistent, defaults }] = await Promise.all([

@@ -3,16 +3,13 @@ import { isIP } from 'node:net'
 import { type PlainAnswer, type Refuse, refusal, statusOf } from './clientErrors.ts'
 import { hostnameOf, type ListenAddress, serve } from './httpServer.ts'
 
-/** Path → handler; its parameter is the query of the request. */
+/** Path → handler, which gets the query. */
 export type AdminPages = ReadonlyMap<string, (query: URLSearchParams) => Promise<PlainAnswer>>
 
 /** `allowedHosts`: names that `Host` may have, besides `localhost`, `host` and every IP address. */
 type AdminAddress = ListenAddress & { readonly host: string; readonly allowedHosts: readonly string[] }
 
-/**
- * Serves `pages`; the caller may add to them later. Rejects if it cannot listen on the address. The admin port has no authentication: a page in an
- * operator's browser could read it by DNS rebinding, if `Host` were not checked.
- */
+/** The caller may add to `pages` later. The port has no authentication: without a check of `Host`, web pages could read it by DNS rebinding. */
 export async function serveAdmin({ host, port, allowedHosts }: AdminAddress, pages: AdminPages) {
   const names = new Set(['localhost', host, ...allowedHosts].map((name) => name.toLowerCase()))
   const pageFor = async ({ url = '', method, headers }: IncomingMessage): Promise<PlainAnswer> => {
@@ -32,7 +29,7 @@ export async function serveAdmin({ host, port, allowedHosts }: AdminAddress, pag
   return await serve(listener, { host, port }, answerClientError)
 }
 
-/** Whether `Host` is an IP address: DNS rebinding needs a host name. */
+/** DNS rebinding needs a host name. */
 const isAddress = (host: string): boolean => isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0
 
 const plainText = { 'Content-Type': 'text/plain; charset=utf-8' }

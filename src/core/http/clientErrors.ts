@@ -2,13 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Logger } from 'pino'
 
-/**
- * Longer URLs are rejected. This is less than Node's limit for URL and headers together, so that a URL that is too long is not reported as headers that
- * are too long.
- */
+/** Less than Node's limit for URL and headers together, so that a URL that is too long is not reported as headers that are too long. */
 export const maxUrlBytes = 8 * 1024
 
-/** The reason why bytes on a connection are no valid HTTP request → status of the answer. */
+/** Reason why bytes are no valid HTTP request → status of the answer. */
 export const statusOf = {
   timeout: 408,
   'long-url': 414,
@@ -24,10 +21,9 @@ type Headers = Readonly<Record<string, string>>
 
 export type PlainAnswer = { readonly status: number; readonly headers: Headers; readonly body: string }
 
-/** Makes the answer to a client error, after which the connection is closed. */
+/** The connection is closed after this answer. */
 export type Refuse = (reason: ClientError) => PlainAnswer
 
-/** An answer that closes its connection. */
 export const refusal = (status: number, headers: Headers, body: string): PlainAnswer => ({
   status,
   headers: { ...headers, 'Content-Length': String(Buffer.byteLength(body)), Connection: 'close' },
@@ -41,11 +37,10 @@ export const refuseAndLog =
     const status = statusOf[reason]
     const requestId = randomUUID()
     log.info({ requestId, status }, 'request')
-    const own = { 'X-Request-Id': requestId, ...(status === 405 && { Allow: allow }) }
-    return refusal(status, { ...headers, ...own }, bodyOf(reason))
+    const ownHeaders = { 'X-Request-Id': requestId, ...(status === 405 && { Allow: allow }) }
+    return refusal(status, { ...headers, ...ownHeaders }, bodyOf(reason))
   }
 
-/** Serialises a refusal as an HTTP/1.1 response. */
 export function render({ status, headers, body }: PlainAnswer): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n')
@@ -53,7 +48,7 @@ export function render({ status, headers, body }: PlainAnswer): string {
 
 type ParseError = Error & { readonly code?: string; readonly rawPacket?: Buffer; readonly bytesParsed?: number }
 
-/** The client error behind an error of Node's HTTP parser; undefined if the client closed the connection. */
+/** Undefined if the client closed the connection. */
 export function reasonOf(error: ParseError): ClientError | undefined {
   const { code } = error
   if (code === 'ECONNRESET') return undefined
@@ -69,7 +64,7 @@ function isUrlTooLong({ rawPacket }: ParseError): boolean {
   return /^[A-Z]+ /.test(firstLine) && !firstLine.includes('\n')
 }
 
-/** Whether the parser stopped in a well-formed request line: if so, the line is HTTP, and only its method is unknown. */
+/** Whether the parser stopped in a well-formed request line: then only its method is unknown. */
 function isRequestLine({ rawPacket, bytesParsed = 0 }: ParseError): boolean {
   if (rawPacket === undefined) return false
   const from = rawPacket.subarray(0, bytesParsed).lastIndexOf('\n') + 1

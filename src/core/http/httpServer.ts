@@ -10,38 +10,29 @@ const stopDeadlineMs = 6_000
 const maxLingerMs = 1_000
 /** A connection without traffic for this long during a request is closed, unless bytes wait for the client (`slowReaders.ts`). */
 export const stallMs = 60_000
-/**
- * The interval of the check for slow readers. Each check counts exactly this time against a client, even if the check runs late: while a machine is
- * suspended, for example, no client could read.
- */
+/** Each check counts exactly this time against a slow reader, even if it runs late: while the machine was suspended, for example, no client could read. */
 const slowReaderCheckMs = 1_000
-/**
- * How long an idle connection stays open. Longer than usual load balancers use one: otherwise their request could arrive on a connection that the
- * server is closing.
- */
+/** Longer than usual load balancers use an idle connection. Otherwise their request could arrive while the server closes it. */
 const keepAliveMs = 65_000
-/** Connections above this number are closed at once. */
+/** Further connections are closed at once. */
 const maxConnections = 20_000
-/** The longest `Accept`, `Accept-*` and `Prefer` headers that are read; longer ones are ignored, because libraries may parse them in quadratic time. */
+/** Longer headers are ignored, because libraries may parse them in quadratic time. */
 const maxPreferenceBytes = 1_024
 const preferences = ['accept', 'accept-encoding', 'accept-language', 'prefer'] as const
-/** Enough for a host name of 253 characters, a colon and a port of five digits. */
+/** A host name of 253 characters, a colon and a port of five digits. */
 const maxHostBytes = 260
 
-/** The address of a server. Port 0: any free port. No host: all interfaces. */
+/** Port 0: any free port. No host: all interfaces. */
 export type ListenAddress = { readonly port: number; readonly host?: string | undefined }
 
-/**
- * Listens on `address`, or rejects. `refuse` makes the answers to client errors, which never reach `listener`. `patienceMs` returns how far a client
- * may be behind in reading at present (`slowReaders.ts`).
- */
+/** Rejects if it cannot listen. `refuse` answers client errors, which never reach `listener`. `patienceMs`: how far a client may be behind (slowReaders.ts). */
 export async function serve(
   listener: RequestListener,
   address: ListenAddress,
   refuse: Refuse,
   patienceMs = () => usualPatienceMs,
 ): Promise<ResettingServer> {
-  /** The latest request of each connection, until its answer is sent. */
+  /** Until its answer is sent, the latest request of each connection. */
   const last = new WeakMap<Duplex, Exchange>()
   const handle: RequestListener = (request, response) => {
     const { socket } = request
@@ -80,18 +71,18 @@ export async function serve(
 
 type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse }
 
-/** Ends a connection with an error answer, after the answers to its earlier requests; without an error answer if it would be mistaken for a body. */
+/** Ends a connection with an error answer, after the answers to its earlier requests. */
 function hangUp(socket: Duplex, last: Exchange | undefined, renderAnswer: () => string): void {
   const end = (): unknown => (socket.writable ? socket.end(renderAnswer()) : socket.destroy())
   if (last?.request.complete) last.response.once('close', end)
-  // The body of the last request is malformed, but its answer has begun: the client would mistake the error answer for the rest of the first one.
+  // The body of the last request is malformed, but its answer has begun. The client would mistake the error answer for the rest of the first.
   else if (last?.response.headersSent) socket.destroy()
   else end()
 }
 
 const hostPattern = /^(?<name>\[[\da-f:.]+\]|[^\s/?#@[\]\\:]*)(?::\d*)?$/i
 
-/** The name or address in a `Host` header, in lower case; undefined if the header is malformed. */
+/** In lower case; undefined if the header is malformed. */
 export const hostnameOf = (host: string): string | undefined => hostPattern.exec(host)?.groups?.['name']?.toLowerCase()
 
 function namesOneHost({ httpVersion, headersDistinct }: IncomingMessage): boolean {
@@ -103,13 +94,13 @@ function namesOneHost({ httpVersion, headersDistinct }: IncomingMessage): boolea
 export const portOf = (server: Server): number => (server.address() as AddressInfo).port
 
 /**
- * Stops a server. From now on, answers have `Connection: close`. After a drain (`drainMs` > 0), waits up to a second for requests on idle connections.
- * Then accepts no connections, and resolves once all requests are answered. Cuts off answers that are unfinished six seconds after the call.
+ * From now on, answers have `Connection: close`. After a drain (`drainMs` > 0), waits up to a second for requests on idle connections. Then accepts no
+ * connections, and resolves once all requests are answered. Cuts off answers that are unfinished six seconds after the call.
  */
 export async function stopServing(server: ResettingServer, drainMs = 0): Promise<void> {
   const deadline = setTimeout(() => server.closeAllConnections(), stopDeadlineMs)
   server.endKeepAlive()
-  // A client may be sending a request on an idle connection. If the server closed the connection, the client could not know whether it was served.
+  // A client may be sending a request on an idle connection. If the server closed it, the client could not know whether the request was served.
   if (drainMs > 0) await sleep(Math.min(drainMs, maxLingerMs))
   // A connection stays open after an answer without `Connection: close`, and server.close() would wait for it.
   const idle = setInterval(() => server.closeIdleConnections(), 50)
@@ -118,19 +109,13 @@ export async function stopServing(server: ResettingServer, drainMs = 0): Promise
   clearInterval(idle)
 }
 
-/**
- * Closes the connection of an unfinished answer; in HTTP/1.0 by TCP RST, because there an orderly close may mark the end of the body, and the client
- * would mistake the part for the whole.
- */
+/** Closes the connection of an unfinished answer. In HTTP/1.0 by TCP RST: an orderly close may mark the end of the body there. */
 export function cutOff({ req }: ServerResponse): void {
   if (req.httpVersion === '1.0') req.socket.resetAndDestroy()
   else req.socket.destroy()
 }
 
-/**
- * Node's HTTP server, which ends unfinished answers in another way: by `cutOff` at a timeout and when the server stops; by TCP RST if the client reads
- * too slowly. Before the RST, the response emits `slow`.
- */
+/** Ends unfinished answers by `cutOff` at a timeout or stop, and by TCP RST if the client reads too slowly. Before the RST, the response emits `slow`. */
 export class ResettingServer extends Server {
   readonly #unfinished = new Set<ServerResponse>()
   #readings: ReadonlyMap<Socket, Reading> = new Map()
@@ -148,9 +133,9 @@ export class ResettingServer extends Server {
     this.on('request', listener)
   }
 
-  /** Resets the connections of clients that are further behind than `patienceMs`; `elapsedMs`: the time since the last call. */
+  /** Resets the connections of clients that are further behind than `patienceMs`. `elapsedMs`: the time since the last call. */
   resetSlowReaders(elapsedMs: number, patienceMs: number): void {
-    // If several answers of a connection are unfinished, the first of them is being sent.
+    // Of several unfinished answers on a connection, the first is being sent.
     const first = new Map([...this.#unfinished].reverse().map((response) => [response.req.socket, response]))
     const readings = new Map<Socket, Reading>()
     for (const [socket, response] of first) {

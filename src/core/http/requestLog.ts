@@ -6,11 +6,11 @@ import type { Logger } from 'pino'
 import { type Counter, Gauge, type Histogram, type Registry } from 'prom-client'
 import { metricsIn } from '../monitoring/metrics.ts'
 
-/** The label `route` of requests without a matching route: their paths would make an unbounded number of labels. */
+/** For requests without a matching route: their paths would make an unbounded number of labels. */
 const noRoute = 'none'
 const durationBucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
-/** HTTP metrics; `Reason`: the label `reason` of rejected requests. */
+/** `Reason`: the label `reason` of rejected requests. */
 export interface RequestMetrics<Reason extends string> {
   readonly duration: Histogram<'route' | 'method' | 'status'>
   readonly inFlight: Gauge
@@ -18,7 +18,6 @@ export interface RequestMetrics<Reason extends string> {
   readonly rejected: (reason: Reason) => void
 }
 
-/** Registers HTTP metrics; `reasons`: all values of the label `reason`. */
 export function requestMetrics<Reason extends string>(
   registry: Registry,
   reasons: Iterable<Reason>,
@@ -47,7 +46,7 @@ export function requestMetrics<Reason extends string>(
 
 type Matched = { readonly matched?: readonly { readonly path: string | RegExp }[] }
 
-/** The pattern of the route that matches the path, for any method; undefined if no route does, or before routing. */
+/** The pattern of the route that matches the path, for any method; undefined without such a route, or before routing. */
 export function routeOf({ matched }: Matched): string | undefined {
   const path = matched?.[0]?.path
   return path === undefined ? undefined : String(path)
@@ -56,7 +55,7 @@ export function routeOf({ matched }: Matched): string | undefined {
 /** Several middlewares, Koa and the compressor listen for the end of a response. */
 const maxListeners = 20
 
-/** Makes a request listener of an app. If an answer could not be sent, logs this once, with the first reason. */
+/** If an answer could not be sent, logs the first reason. */
 export function listenerOf<State, Context>(app: Koa<State, Context>, log: Logger): RequestListener {
   const logged = new WeakSet<object>()
   const logUnsent = (error: unknown, ctx?: { readonly state: ObservedState }): void => {
@@ -77,17 +76,15 @@ export function listenerOf<State, Context>(app: Koa<State, Context>, log: Logger
 
 type ObservedState = {
   requestId: string
-  /** How long the request was held because of `Prefer: wait`; not part of its duration. */
+  /** How long `Prefer: wait` held the request, which is not part of its duration. */
   readonly waitedMs?: () => number
-  /**
-   * When the first part of a streamed answer was ready (`performance.now`). The duration ends here, because the client decides how long the parts take.
-   */
+  /** When the first part of a streamed answer was ready (`performance.now`). The duration ends here, because the client decides how long the parts take. */
   readonly firstPartMs?: number
 }
 
 /**
- * Middleware that sets the `X-Request-Id` of every answer, and measures and logs the request once the answer was sent or aborted. The log line contains
- * no URL, header, parameter or body, which may contain keys, sign-in tokens, sessions and personal data. `whose`: further members of the log line.
+ * Sets the `X-Request-Id` of every answer, and measures and logs the request once the answer was sent or aborted. The log line contains no URL, header,
+ * parameter or body, which may contain keys, sign-in tokens, sessions and personal data. `whose`: further members of the log line.
  */
 export const observeRequests =
   <State extends ObservedState>(

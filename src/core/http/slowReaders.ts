@@ -1,23 +1,20 @@
 import type { Socket } from 'node:net'
 
-/** A client must read at least this many bytes a second while bytes wait for it. */
+/** A client must read at least this fast while bytes wait for it. */
 export const floorBytesPerSecond = 5_000
 /**
- * How far a client may be behind that floor. A client that reads 10,000 bytes a second gets a page of 1.5 MiB within this time, even if the server sees
- * its progress late: on loopback, the kernel takes 1.5 MB at once, and reports no progress until some of it is read.
+ * How far a client may be behind the floor. A client that reads 10,000 bytes a second gets a page of 1.5 MiB within this time, even if the server sees its
+ * progress late. (On loopback, the kernel takes 1.5 MB at once, and reports no progress until some of it is read.)
  */
 export const usualPatienceMs = 180_000
 
-/** Bytes of a connection that the kernel has taken, and bytes that wait for the kernel. */
+/** Bytes that the kernel has taken, and bytes that wait for the kernel. */
 type Sent = { readonly taken: number; readonly waiting: number }
 
-/** The progress of a client. `behindMs`: how far it is behind the floor. */
+/** `behindMs`: how far the client is behind the floor. */
 export type Reading = Sent & { readonly behindMs: number }
 
-/**
- * The progress of a client now; `before`: its progress `elapsedMs` ago. Time counts only while bytes wait for the client, so not while its answer is
- * made. A client that has read everything is not behind, however slow it was.
- */
+/** `before`: `elapsedMs` ago. Time counts only while bytes wait for the client. A client that has read everything is not behind, however slow it was. */
 export function readSince(before: Reading | undefined, sent: Sent, elapsedMs: number): Reading {
   if (before === undefined || before.waiting === 0 || sent.waiting === 0) return { ...sent, behindMs: 0 }
   const readMs = ((sent.taken - before.taken) / floorBytesPerSecond) * 1_000

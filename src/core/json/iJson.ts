@@ -3,7 +3,7 @@ import { isHexDigit } from './scanner.ts'
 
 /*
  * I-JSON (RFC 7493) forbids half a surrogate pair. NDJSON also needs lines without other line ends: Node's readline and Python's `splitlines` split at
- * U+2028, for example. Answers of respondents contain both, and a warehouse refuses a whole load because of a single such character.
+ * U+2028, for example. Answers of respondents contain both, and a warehouse refuses a whole load because of one such character.
  */
 
 const backslash = 0x5c
@@ -16,48 +16,41 @@ const c = 0x63
 const d = 0x64
 const hexEscape = Buffer.from(String.raw`\u`)
 const escapeLength = String.raw`\u0000`.length
-/** Replaces half a surrogate pair. */
 const replacement = String.raw`\ufffd`
 export const escapeOf = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** Line ends that JSON allows in strings: next line, line separator, paragraph separator. */
+/** Next line, line separator, paragraph separator, which JSON allows in strings. */
 const lineEnds = ['\u0085', '\u2028', '\u2029'].map((end) => [Buffer.from(end), escapeOf(end)] as const)
 
-/** JSON of a value whose strings are well-formed, with escaped line ends. */
+/** JSON with well-formed strings and escaped line ends. */
 export const jsonOf = (value: unknown): string => JSON.stringify(value).replace(/[\u0085\u2028\u2029]/g, escapeOf)
 
-/**
- * Replaces each half of a surrogate pair by U+FFFD, also in names, and escapes line ends. Returns `json` itself if it contains neither. Invalid
- * JSON or UTF-8 stays invalid.
- */
+/** Replaces each half of a surrogate pair by U+FFFD, also in names, and escapes line ends. Invalid JSON or UTF-8 stays invalid. */
 export function asIJson(json: Buffer): Buffer {
-  const whole = json.includes(hexEscape) ? withoutHalves(json) : json
-  return isAscii(whole) ? whole : lineEnds.reduce(withEscapes, whole)
+  const wellFormed = json.includes(hexEscape) ? withoutHalves(json) : json
+  return isAscii(wellFormed) ? wellFormed : lineEnds.reduce(withEscapes, wellFormed)
 }
 
-/**
- * Replaces the bytes of a line end by its escape. Latin-1 has one character for each byte, so text functions can be used on bytes. In valid UTF-8 the
- * bytes of a character occur only as that character.
- */
+/** Latin-1 has one character for each byte, so text functions can be used on bytes. In valid UTF-8 the bytes of a character occur only as that character. */
 const withEscapes = (json: Buffer, [end, escaped]: (typeof lineEnds)[number]): Buffer =>
   json.includes(end) ? Buffer.from(json.toString('latin1').replaceAll(end.toString('latin1'), escaped), 'latin1') : json
 
 function withoutHalves(json: Buffer): Buffer {
-  let whole = json
+  let wellFormed = json
   for (let at = json.indexOf(backslash); at < json.length; at++) {
     if (json[at] !== backslash) continue
     const half = halfAt(json, at)
     if (half === undefined) at++
     else if (half === 'high' && halfAt(json, at + escapeLength) === 'low') at += 2 * escapeLength - 1
     else {
-      if (whole === json) whole = Buffer.from(json)
-      whole.write(replacement, at)
+      if (wellFormed === json) wellFormed = Buffer.from(json)
+      wellFormed.write(replacement, at)
     }
   }
-  return whole
+  return wellFormed
 }
 
-/** The half of a surrogate pair (\ud800 to \udfff) whose escape begins at `at`; undefined for any other text. */
+/** The half whose escape (\ud800 to \udfff) begins at `at`; undefined for other text. */
 function halfAt(json: Buffer, at: number): 'high' | 'low' | undefined {
   if (json[at] !== backslash || json[at + 1] !== u || lowerCase(json[at + 2]) !== d) return undefined
   if (!isHexDigit(json[at + 3]) || !isHexDigit(json[at + 4]) || !isHexDigit(json[at + 5])) return undefined

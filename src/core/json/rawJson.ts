@@ -1,14 +1,11 @@
 import { jsonOf } from './iJson.ts'
 
 /*
- * Reads members of JSON text without parsing their values: the API serves values as producers wrote them, but `JSON.stringify(JSON.parse(text))`
- * reorders names like `10` and loses digits of large numbers. Every function expects text that `JSON.parse` accepts.
+ * Reads members of JSON text without parsing their values: the API serves values as producers wrote them, but `JSON.stringify(JSON.parse(text))` reorders
+ * names like `10` and loses digits of large numbers. `JSON.parse` must accept the text.
  */
 
-/**
- * The members of the object in `text`, name → raw text, in their order; empty for any other JSON value. A repeated name has its last value, as in
- * JSON.parse.
- */
+/** Name → raw text, in the order of the object; empty for any other JSON value. A repeated name has its last value, as in JSON.parse. */
 export function rawMembers(text: string): ReadonlyMap<string, string> {
   const members = new Map<string, string>()
   walk(text, skipSpace(text, 0), (at, name) => {
@@ -19,7 +16,7 @@ export function rawMembers(text: string): ReadonlyMap<string, string> {
   return members
 }
 
-/** The raw texts of the elements of the array in `text`; empty for any other JSON value. */
+/** The raw texts of an array's elements; empty for any other JSON value. */
 export function rawElements(text: string): string[] {
   const elements: string[] = []
   walk(text, skipSpace(text, 0), (at, name) => {
@@ -30,23 +27,19 @@ export function rawElements(text: string): string[] {
   return elements
 }
 
-/** JSON of an object with these members; an undefined value becomes `null`. */
 export function renderObject(members: Iterable<readonly [name: string, raw: string | undefined]>): string {
   const parts: string[] = []
   for (const [name, raw] of members) parts.push(`${jsonOf(name)}:${raw ?? 'null'}`)
   return `{${parts.join(',')}}`
 }
 
-/** Removes line breaks and tabs. In valid JSON they only stand between tokens, so the value stays the same. */
+/** In valid JSON, line breaks and tabs only stand between tokens, so the value stays the same. */
 export const withoutTabs = (text: string): string => (/[\n\r\t]/.test(text) ? text.replace(/[\n\r\t]/g, '') : text)
 
-/**
- * Removes repeated member names, which Elasticsearch rejects: the last value takes the place of the first, as in JSON.parse. Digits and the order of
- * names stay. Returns `text` itself if no name is repeated. Recursive, so the caller must bound the nesting to about a thousand levels.
- */
+/** Elasticsearch rejects repeated names. The last value takes the place of the first, as in JSON.parse. Recursive: the caller bounds the nesting. */
 export const withoutRepeatedNames = (text: string): string => clean(text, skipSpace(text, 0)).raw ?? text
 
-/** `raw`: the value without repeated names; undefined if no name is repeated. `end`: the offset after the value. */
+/** `raw`: undefined if no name is repeated. `end`: the offset after the value. */
 type Cleaned = { readonly raw: string | undefined; readonly end: number }
 
 function clean(text: string, from: number): Cleaned {
@@ -70,8 +63,8 @@ function clean(text: string, from: number): Cleaned {
 }
 
 /**
- * Calls `take` with the offset of each value in the object or array at `from`, and the name of a member; `take` returns the offset after the value.
- * Returns the offset after the object or array.
+ * `take` gets the offset of each value in the object or array at `from`, and a member's name; it returns the offset after the value. Returns the offset
+ * after the whole.
  */
 function walk(text: string, from: number, take: (at: number, name: string | undefined) => number): number {
   const first = text[from]

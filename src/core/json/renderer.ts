@@ -3,21 +3,18 @@ import { z } from 'zod'
 import { rawMembers, renderObject, withoutTabs } from './rawJson.ts'
 import { type Kind, kinds, type Member, none, Scanner, type Served, type Shape, servedPair } from './scanner.ts'
 
-/**
- * What the API serves of an entity, as one-line JSON in UTF-8: `summary` in lists, `detail` for a request by id. `digest` (96 bits) is made from both,
- * so that a second record with the same revision but other content is noticed.
- */
+/** One-line JSON in UTF-8: `summary` for lists, `detail` for a request by id. `digest` of both reveals other content with the same revision. */
 export type Rendered = { readonly summary: Buffer; readonly detail: Buffer; readonly digest: string }
 
 const digestCharacters = 16
 
 /**
- * Renders the record value that `scanner` read last, `{"revision": …, "<member>": {…}}`, by copying the bytes of its served members.
- * Missing members become null.
+ * Renders the record value that `scanner` read last, `{"revision": …, "<member>": {…}}`, by copying the bytes of its served members. Missing members
+ * become null.
  *
- * If members follow each other in the record as in the answer, they are copied in one piece. Example: the answer is to contain `"id":"a","title":"b"`.
- * In the record, the value of `title` starts 9 bytes after the end of the value of `id`. Its name alone, `,"title":`, takes 9 bytes, so nothing else
- * stands between the two values, and all of `"a","title":"b"` can be copied.
+ * Members that follow each other in the record as in the answer are copied in one piece. Example: the answer is to contain `"id":"a","title":"b"`. In the
+ * record, the value of `title` starts 9 bytes after the end of the value of `id`. The name alone, `,"title":`, takes 9 bytes, so all of `"a","title":"b"`
+ * can be copied.
  */
 export class RecordRenderer {
   readonly scanner: Scanner
@@ -27,7 +24,7 @@ export class RecordRenderer {
   readonly #detail: readonly Step[]
   #to = Buffer.allocUnsafe(64 * 1024)
   #at = 0
-  /** The range of scanned bytes to copy next; `#end` is -1 when there is no such range. */
+  /** The scanned bytes to copy next; `#end` is -1 if nothing is to be copied. */
   #start = 0
   #end = none
 
@@ -45,13 +42,13 @@ export class RecordRenderer {
     this.scanner = new Scanner(this.#shape, slots)
   }
 
-  /** Normalises and scans a value that the schema accepts. If Elasticsearch would reject a member of it, returns the path of this member. */
+  /** Normalises and scans a value that the schema accepts. Returns the path of a member that Elasticsearch would reject. */
   scanNormalised(text: string): readonly string[] | undefined {
     const isAccepted = this.scanner.read(Buffer.from(normalise(withoutTabs(text), this.#shape)))
     return isAccepted ? undefined : this.scanner.rejectedPath
   }
 
-  /** The slot of the member at a path of names. Throws for an unknown member. */
+  /** Throws if the shape has no member at this path. */
   slotOf(...path: readonly string[]): number {
     let shape: Shape | undefined = this.#shape
     let slot: number | undefined
@@ -64,7 +61,7 @@ export class RecordRenderer {
     return slot
   }
 
-  /** Renders what `scanner` read last. `replaced`: member of the entity → string to serve instead of the record's value. */
+  /** `replaced`: member of the entity → string to serve instead of the record's value. */
   render(replaced?: Readonly<Record<string, string>>): Rendered {
     const jsonOf = ([name, text]: [string, string]) =>
       [this.slotOf(this.#member, name), Buffer.from(JSON.stringify(text))] as const
@@ -90,10 +87,10 @@ export class RecordRenderer {
     const { scanner } = this
     for (const { before, slot, members } of steps) {
       const start = scanner.startOf(slot)
-      const other = start === none ? nothing : replaced?.get(slot)
-      if (other !== undefined) {
+      const replacement = start === none ? nothing : replaced?.get(slot)
+      if (replacement !== undefined) {
         this.#put(before)
-        this.#put(other)
+        this.#put(replacement)
         continue
       }
       if (this.#end === none || this.#end + before.length !== start) {
@@ -133,7 +130,7 @@ export class RecordRenderer {
 const nothing = Buffer.from('null')
 const closing = Buffer.from('}')
 
-/** Writes a served member: `before` (comma or brace, name, colon), then the value in `slot`; with `members`, only these members of the value. */
+/** Writes `before` (comma or brace, name, colon), then the value in `slot`; with `members`, only these members of the value. */
 type Step = { readonly before: Buffer; readonly slot: number; readonly members: readonly Step[] | undefined }
 type MakeMember = (name: string, kind: Kind, shape?: Shape) => Member
 type JsonSchema = {
@@ -142,7 +139,6 @@ type JsonSchema = {
   readonly properties?: Readonly<Record<string, JsonSchema>>
 }
 
-/** The members of a schema with their JSON types. The scanner checks no other rule of the schema. */
 function shapeOf({ properties = {} }: JsonSchema, memberOf: MakeMember): Shape {
   const members = new Map<string, Member>()
   for (const [name, own] of Object.entries(properties)) {
@@ -154,7 +150,7 @@ function shapeOf({ properties = {} }: JsonSchema, memberOf: MakeMember): Shape {
   return { members, next: undefined }
 }
 
-/** The steps that write the served members of a shape. Adds served members that the schema lacks to the shape. */
+/** Adds served members that the schema lacks to the shape. */
 const stepsOf = (served: Served, { members }: Shape, memberOf: MakeMember): Step[] =>
   served.map((servedMember, at) => {
     const [name, inner] = servedPair(servedMember)
@@ -168,8 +164,8 @@ const stepsOf = (served: Served, { members }: Shape, memberOf: MakeMember): Step
   })
 
 /**
- * Rewrites valid JSON so that the scanner can read the members of the shape: each name once, with its last value, without escapes.
- * Integers lose fraction and exponent, which clients with integer types reject: `1e3` becomes `1000`. All else stays as written.
+ * Rewrites valid JSON so that the scanner can read the members of the shape: each name once, with its last value, without escapes. Integers lose fraction
+ * and exponent, which clients with integer types reject: `1e3` becomes `1000`. All else stays as written.
  */
 function normalise(text: string, { members }: Shape): string {
   const raw = rawMembers(text)

@@ -22,28 +22,26 @@ const f = 0x66
 /** Elasticsearch rejects documents with deeper nesting or longer numbers. */
 export const maxDepth = 1_000
 export const maxNumberCharacters = 1_000
-/** Every integer of up to 15 digits is a safe integer, so only longer ones are parsed. */
+/** Longer integers may be no safe integers. */
 const maxSafeCharacters = 15
 export const none = -1
 
-/** The served members of an object, in order. A member is a name, or a pair: the name of an object, and its own served members. */
+/** The served members of an object, in order: names, or pairs of the name of an object and its own served members. */
 export type Served = readonly ServedMember[]
 type ServedMember = string | readonly [name: string, members: Served]
 
-/** The name of a served member, and its own served members; undefined for the whole value. */
+/** Without `members`, the whole value is served. */
 export const servedPair = (member: ServedMember): readonly [name: string, members?: Served] =>
   typeof member === 'string' ? [member] : member
 
-/** JSON types; an `integer` has no fraction and no exponent, and is within ±(2^53 − 1). */
+/** An `integer` has no fraction and no exponent, and is within ±(2^53 − 1). */
 export const kinds = ['string', 'integer', 'number', 'boolean', 'object', 'array'] as const
 export type Kind = (typeof kinds)[number] | 'any'
 
-/** The known members of an object; the scanner skips the values of all other members. */
+/** Known members; the scanner skips the values of others. */
 export type Shape = {
   readonly members: Map<string, Member>
-  /**
-   * The first member of the last object scanned. The scanner compares it first, because most records of a topic have their members in the same order.
-   */
+  /** The first member of the last object, which is compared first: most records of a topic have their members in the same order. */
   next: Member | undefined
 }
 
@@ -52,16 +50,15 @@ export type Member = {
   /** The scanner's index for the offsets of the value. */
   readonly slot: number
   readonly kind: Kind
-  /** The known members of the value, if it is an object. */
   readonly shape: Shape | undefined
-  /** The member that followed this one in the last object scanned. */
+  /** The member after this member in the last object. */
   next: Member | undefined
 }
 
 /**
- * Finds the values of known members in one pass over simple JSON. In simple JSON, known members have the expected types, known names appear once and
- * without escapes, white space is spaces only, and nesting and numbers are within the limits of Elasticsearch. `RecordRenderer` normalises other JSON
- * first. If `read` accepts valid UTF-8, `JSON.parse` accepts it, too.
+ * Finds the values of known members in one pass over simple JSON. Simple: known members have the expected types; known names appear once and without
+ * escapes; white space is spaces only; nesting and numbers are within the limits of Elasticsearch. `RecordRenderer` normalises other JSON first. If `read`
+ * accepts valid UTF-8, `JSON.parse` accepts it, too.
  */
 export class Scanner {
   readonly #shape: Shape
@@ -79,7 +76,7 @@ export class Scanner {
     this.#ends = new Int32Array(slots)
   }
 
-  /** Scans `bytes`. Returns whether they are one simple object of the shape; any member may be missing. */
+  /** Whether `bytes` are one simple object of the shape; any member may be missing. */
   read(bytes: Buffer): boolean {
     this.bytes = bytes
     this.#starts.fill(none)
@@ -89,28 +86,27 @@ export class Scanner {
     return end !== none && this.#skipSpaces(end) === bytes.length
   }
 
-  /** Whether the member is present and not null. */
   has(slot: number): boolean {
     const start = this.startOf(slot)
     return start !== none && this.bytes[start] !== n
   }
 
-  /** The offset of a member's value; -1 when the member is missing. */
+  /** -1 if the member is missing. */
   startOf(slot: number): number {
     return this.#starts[slot] ?? none
   }
 
-  /** The offset after the value of a member that is present. */
+  /** The member must be present. */
   endOf(slot: number): number {
     return this.#ends[slot] ?? none
   }
 
-  /** The raw text of a value, decoded as Latin-1; empty when it is missing or null. */
+  /** Raw text, decoded as Latin-1; empty if the value is missing or null. */
   textOf(slot: number): string {
     return this.has(slot) ? this.bytes.toString('latin1', this.startOf(slot), this.endOf(slot)) : ''
   }
 
-  /** Scans the object or array at `from`; returns the offset after it, or -1 when it is not simple JSON. */
+  /** Returns the offset after the object or array; -1 if it is not simple JSON. */
   #readNested(from: number, shape: Shape | undefined, depth: number): number {
     const bytes = this.bytes
     if (depth > maxDepth) return none
@@ -245,7 +241,7 @@ const words = { null: Buffer.from('null'), true: Buffer.from('true'), false: Buf
 
 const isDigit = (code: number | undefined): boolean => code !== undefined && code >= zero && code <= nine
 
-/** The type of a value by its first character; undefined when no value begins with it. */
+/** Undefined if no value begins with this character. */
 function kindAt(code: number | undefined): Exclude<Kind, 'integer' | 'any'> | 'null' | undefined {
   if (code === quote) return 'string'
   if (code === openBrace) return 'object'
@@ -255,7 +251,7 @@ function kindAt(code: number | undefined): Exclude<Kind, 'integer' | 'any'> | 'n
   return code === minus || isDigit(code) ? 'number' : undefined
 }
 
-/** The number of bytes of an escape after its backslash; 0 when invalid. */
+/** The number of bytes after the backslash; 0 if the escape is invalid. */
 function escapeLength(bytes: Uint8Array, at: number): number {
   const code = bytes[at]
   if (code === 0x75) return [1, 2, 3, 4].every((digit) => isHexDigit(bytes[at + digit])) ? 5 : 0

@@ -24,10 +24,10 @@ keepCommitsOutOfRange()
 reportFetchedOffsets()
 
 const connectionTimeoutMs = 5_000
-/** A request to a broker that does not answer fails after this time. Joining a group and fetching have longer timeouts of their own. */
+/** Joining a group and fetching have longer timeouts of their own. */
 const requestTimeoutMs = 10_000
 
-/** An object whose members are read from the present configuration at each access. `names`: member → setting. */
+/** `names`: member → setting, whose present value is read at each access. */
 const live = (config: Config, names: Readonly<Record<string, keyof Config>>): object =>
   Object.defineProperties(
     {},
@@ -42,14 +42,14 @@ const usesTls = ({ KAFKA_SSL, KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE }: Config):
 /** Certificate authorities (PEM) of Node, NODE_EXTRA_CA_CERTS and the operating system. */
 const publicAuthorities = (): string[] => [...getCACertificates('default'), ...getCACertificates('system')]
 
-/** TLS options, which read the present certificates at each connection. */
+/** Reads the present certificates at each connection. */
 function tlsOf(config: Config): Tls {
-  const own = { cert: 'KAFKA_SSL_CERT_FILE', key: 'KAFKA_SSL_KEY_FILE' } as const
-  if (config.KAFKA_SSL_CA_FILE !== undefined) return live(config, { ca: 'KAFKA_SSL_CA_FILE', ...own })
-  return Object.assign(live(config, own), { ca: publicAuthorities() })
+  const clientCertificate = { cert: 'KAFKA_SSL_CERT_FILE', key: 'KAFKA_SSL_KEY_FILE' } as const
+  if (config.KAFKA_SSL_CA_FILE !== undefined) return live(config, { ca: 'KAFKA_SSL_CA_FILE', ...clientCertificate })
+  return Object.assign(live(config, clientCertificate), { ca: publicAuthorities() })
 }
 
-/** SASL options, which read the present credentials at each connection. */
+/** Reads the present credentials at each connection. */
 function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {
   const { KAFKA_SASL_MECHANISM: mechanism, AWS_REGION: region } = config
   if (mechanism === 'aws-msk-iam') {
@@ -66,10 +66,7 @@ function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {
 
 const sizeBytes = 4
 
-/**
- * SASL OAUTHBEARER (RFC 7628); `problem`: the problem to report if Kafka refuses the token. KafkaJS has this mechanism, too, but mistakes a refusal
- * for success, and then reports only a closed connection.
- */
+/** SASL OAUTHBEARER (RFC 7628). Reports `problem` if Kafka refuses the token. KafkaJS's own OAUTHBEARER mistakes a refusal for success. */
 export const bearer = ({ read, forget }: TokenCache, problem: Problem): Mechanism => ({
   mechanism: 'oauthbearer',
   authenticationProvider: ({ saslAuthenticate }) => ({
@@ -81,10 +78,10 @@ export const bearer = ({ read, forget }: TokenCache, problem: Problem): Mechanis
         })
       const token = await read()
       try {
-        // If the answer has content, it is a refusal: the client must acknowledge it before the broker ends the authentication with an error.
+        // An answer with content is a refusal. Once the client acknowledges it, the broker ends the authentication with an error.
         if (await send(`n,,\x01auth=Bearer ${token}\x01\x01`)) await send('\x01')
       } catch (error) {
-        // Any other error may be a lost connection, which shows nothing about the token.
+        // Another error may be a lost connection, which shows nothing about the token.
         if (!(error instanceof kafkajs.KafkaJSProtocolError)) throw error
         forget()
         const message = `${problem.path} ${problem.rule}: ${error.message}`
@@ -100,14 +97,13 @@ function framed(message: string): Buffer {
   return bytes
 }
 
-/** A Kafka client that logs to `log` and retries a failed request five times. */
 export function connectKafka(config: Config, log: Logger): Kafka {
   return new Kafka({
     clientId: 'tidemark',
     brokers: config.KAFKA_BROKERS,
     connectionTimeout: connectionTimeoutMs,
     requestTimeout: requestTimeoutMs,
-    // The defaults of KafkaJS in production; they differ if NODE_ENV is "test".
+    // The defaults of KafkaJS in production; with NODE_ENV "test", KafkaJS has others.
     retry: { initialRetryTime: 100, maxRetryTime: 5_000, retries: 5, factor: 0.2, multiplier: 2 },
     logLevel: logLevel.INFO,
     logCreator:
@@ -125,7 +121,6 @@ function pinoLevel(level: logLevel): 'error' | 'warn' | 'debug' {
   return level === logLevel.WARN ? 'warn' : 'debug'
 }
 
-/** Checks TLS certificates and credentials of Kafka when a process starts. */
 export const kafkaProbe = (config: Config): EngineProbe => ({
   engine: 'KAFKA_BROKERS',
   caSetting: config.KAFKA_SSL_CA_FILE === undefined ? 'KAFKA_SSL' : 'KAFKA_SSL_CA_FILE',
@@ -153,7 +148,7 @@ export const kafkaProbe = (config: Config): EngineProbe => ({
   },
 })
 
-/** The problem of the setting that made Kafka refuse the connection; undefined if Kafka may just be unreachable. */
+/** Undefined if Kafka may just be unreachable. */
 function credentialsProblem(failure: unknown): Problem | undefined {
   const error = failure as Error & { readonly type?: string; readonly problem?: Problem; readonly cause?: typeof error }
   const problem = error.problem ?? error.cause?.problem

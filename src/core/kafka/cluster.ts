@@ -7,12 +7,11 @@ export type FetchAnswer = {
   readonly messages: readonly FetchedRecord[]
 }
 
-/** A request for the first offset of a partition whose timestamp is at least `timestamp` (epoch ms). */
-type WantedOffset = { readonly partition: number; readonly timestamp: number }
+type OffsetRequest = { readonly partition: number; readonly timestamp: number }
 
 /**
- * Private API of KafkaJS 2.2.4 that sends requests to the leaders of partitions. The public API does not suffice: a consumer cannot read without a
- * group, and the admin client requests the offsets of all partitions of a topic for one and the same time.
+ * Private API of KafkaJS 2.2.4. With the public API, a consumer cannot read without a group, and the admin client requests the offsets of all partitions
+ * of a topic for the same time.
  */
 export type Cluster = {
   retrier<Answer>(attempt: (bail: (error: unknown) => never) => Promise<Answer>): Promise<Answer>
@@ -25,9 +24,9 @@ export type Cluster = {
 
 type Broker = {
   fetch(request: object): Promise<{ readonly responses: readonly { readonly partitions: readonly FetchAnswer[] }[] }>
-  /** `offset` is -1 if no record of the partition has such a timestamp. Rejects if the broker does not lead a partition. */
+  /** The first offset whose timestamp is at least `timestamp` (epoch ms); -1 without such a record. Rejects if the broker does not lead a partition. */
   listOffsets(request: {
-    readonly topics: readonly { readonly topic: string; readonly partitions: readonly WantedOffset[] }[]
+    readonly topics: readonly { readonly topic: string; readonly partitions: readonly OffsetRequest[] }[]
   }): Promise<{
     readonly responses: readonly {
       readonly topic: string

@@ -7,35 +7,24 @@ import { type SourceRecord, sourceRecord, type TopicPartition } from './sourceRe
 /** Without a heartbeat for this time, as after a member was killed, the coordinator reassigns its partitions. */
 const sessionTimeoutMs = 10_000
 const heartbeatIntervalMs = 1_500
-/** A rebalance waits this long for a member that does not rejoin. */
+/** A rebalance waits this long for members to rejoin. */
 const rebalanceTimeoutMs = 15_000
 /** A member notices partitions that were added to a topic within this time. */
 const metadataMaxAgeMs = 10_000
 const fetchWaitMs = 500
 
-/** The records of one partition in one fetch. */
 export type FetchedBatch = TopicPartition & {
   /** The offset from which the partition was fetched. */
   readonly position: Offset
-  /**
-   * In offset order. A record counts as taken once the iterator has advanced past it. Records that were not taken are fetched again. Example: a loop
-   * over the records 5 to 9 breaks while it has record 7, so the next batch begins at 7.
-   */
+  /** In offset order. A record counts as taken once the iterator is past it. Example: a loop over 5 to 9 breaks at 7, so the next batch begins at 7. */
   readonly records: Iterable<SourceRecord>
-  /**
-   * The high watermark, if compaction has removed records of this batch; undefined otherwise. Compaction removes a record because its key has a later
-   * one, which is below this offset: until that is read, the state of the key is missing.
-   */
+  /** The high watermark, if compaction has removed records of this batch. Up to there, later records of the same keys are still to be read. */
   readonly gapBelow: bigint | undefined
-  /** When the latest control record, or record of an aborted transaction, was appended (epoch ms); undefined if the batch has no such record. */
+  /** When the latest control record, or record of an aborted transaction, was appended (epoch ms); undefined without such a record. */
   readonly skippedAtMs: number | undefined
   readonly undecodable: Undecodable | undefined
-  /** False once the member stops or crashes. */
   isReading(): boolean
-  /**
-   * Sleeps, then sends a heartbeat, so that the member keeps its partitions if it waits in short steps (the session timeout is ten seconds). Resolves
-   * early when the member stops; rejects when the group rebalances.
-   */
+  /** Sleeps, then sends a heartbeat, so that the member keeps its partitions. Resolves early when the member stops; rejects at a rebalance. */
   wait(forMs: number): Promise<void>
 }
 
@@ -43,39 +32,33 @@ export type GroupOptions = {
   readonly groupId: string
   readonly topics: readonly string[]
   onRevoked(): void
-  /** Called with every new assignment. The partitions stay paused until `readFrom` names their offsets. */
+  /** Called with every new assignment. Its partitions stay paused until `readFrom` names their offsets. */
   onAssigned(partitions: readonly TopicPartition[]): Promise<void>
   /** Called with one batch at a time; resolves with whether all its records were taken. */
   onBatch(batch: FetchedBatch): Promise<boolean>
-  /**
-   * Called once every record of a batch is taken, and for a batch without records. The partition has no records from `from` to `lastOffset`: `from` is
-   * the offset after the last record; if the batch has no records, the offset from which it was fetched.
-   */
+  /** Called when all records of a batch are taken, and for a batch without records. From offset `from` to `lastOffset` the partition has no records. */
   onBatchEnd(partition: TopicPartition, from: bigint, lastOffset: Offset): void
 }
 
 export type PartitionCommit = TopicPartition & { readonly position: Offset; readonly metadata: string }
 
 export interface GroupMember {
-  /**
-   * Joins and reads until `signal` aborts; then still owns its partitions, for the last commits, until `leave`. Rejects when the member or a callback
-   * fails.
-   */
+  /** Joins and reads until `signal` aborts, then keeps the partitions until `leave`, for the last commits. Rejects when the member or a callback fails. */
   readonly run: (signal: AbortSignal) => Promise<void>
   readonly readFrom: (partitions: readonly (TopicPartition & { readonly nextOffset: bigint })[]) => void
   readonly pause: (partitions: readonly TopicPartition[]) => void
   readonly resume: (partitions: readonly TopicPartition[]) => void
   /**
-   * Commits offsets of assigned partitions. After a rebalance the coordinator rejects the commit, with one exception: KafkaJS loses the connection,
-   * rejoins, and sends the same commit as a member of the rebalanced group. If another member has committed offset 90 meanwhile, the committed
-   * offset may then go back to 80. The records 80 to 89 are read again, which changes nothing.
+   * Commits offsets of assigned partitions. After a rebalance the coordinator rejects the commit, with one exception:
+   * - KafkaJS loses the connection while it commits offset 80.
+   * - Another member commits 90 to the same partition.
+   * - KafkaJS rejoins the group, which now accepts the repeated commit of 80. Records 80 to 89 are read again, which changes nothing.
    */
   readonly commit: (commits: readonly PartitionCommit[]) => Promise<void>
-  /** Leaves the group, which reassigns the member's partitions at once. */
+  /** The group reassigns the member's partitions at once. */
   readonly leave: () => Promise<void>
 }
 
-/** Creates a member of a consumer group; `run` joins the group. */
 export function groupMember(kafka: Kafka, options: GroupOptions): GroupMember {
   const { groupId, topics } = options
   const consumer = kafka.consumer({
@@ -126,7 +109,7 @@ export function groupMember(kafka: Kafka, options: GroupOptions): GroupMember {
   }
 }
 
-/** Calls the callbacks of `options` for events outside eachBatch; `onFailure` gets the error of a crash or of a callback. */
+/** `onFailure` gets the error of a crash or of a callback. */
 function subscribeToEvents(consumer: Consumer, options: GroupOptions, onFailure: (error: unknown) => void): void {
   const { CRASH, REBALANCING, GROUP_JOIN, START_BATCH_PROCESS } = consumer.events
   consumer.on(CRASH, ({ payload }) => onFailure(payload.error))
@@ -203,7 +186,6 @@ function skippedAtMs(messages: readonly FetchedRecord[]): number | undefined {
   return timesMs.length === 0 ? undefined : timesMs.reduce((latest, timeMs) => Math.max(latest, timeMs), 0)
 }
 
-/** Flattens an assignment (topic → partitions). */
 export const partitionsIn = (assignment: Readonly<Record<string, readonly number[]>>): TopicPartition[] =>
   Object.entries(assignment).flatMap(([topic, partitions]) => partitions.map((partition) => ({ topic, partition })))
 

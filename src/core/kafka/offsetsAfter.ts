@@ -2,13 +2,11 @@ import type { Kafka } from 'kafkajs'
 import { type Cluster, createCluster } from './cluster.ts'
 import { partitionName, type TopicPartition } from './sourceRecord.ts'
 
-/** A partition and a time (epoch ms). */
 export type PartitionTime = TopicPartition & { readonly afterMs: number }
 
 /**
- * For each partition, the offset of the first record that was appended after `afterMs`, by `partitionName`; leaves out partitions without such a
- * record. `times` names a partition once at most. Fetches fresh metadata: with cached metadata, KafkaJS could send the request to a former leader.
- * Rejects if a topic is missing or a leader does not answer.
+ * By `partitionName`, the offset of the first record after `afterMs` (epoch ms); leaves out partitions without such a record. `times` names a partition
+ * once at most. Rejects if a topic is missing or a leader does not answer.
  */
 export async function offsetsAfter(kafka: Kafka, times: readonly PartitionTime[]): Promise<Map<string, bigint>> {
   const firstOffsets = new Map<string, bigint>()
@@ -18,7 +16,7 @@ export async function offsetsAfter(kafka: Kafka, times: readonly PartitionTime[]
     for (const [topic, partitions] of Map.groupBy(times, (time) => time.topic)) {
       const offsets = await cluster.retrier(async () => {
         await cluster.addTargetTopic(topic)
-        // Repeated at each attempt, because the leader may have changed.
+        // With cached metadata, KafkaJS could send the request to a former leader.
         await cluster.refreshMetadata()
         return await offsetsOf(cluster, topic, partitions)
       })

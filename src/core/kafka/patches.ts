@@ -14,7 +14,7 @@ type KafkaJsDecoder = {
   readBytes(length: number): Buffer
   canReadBytes(length: number): boolean
 }
-/** One partition of a fetch response; `messages`: its record batches, not decoded. */
+/** `messages`: the record batches, not decoded. */
 type PartitionAnswer = {
   readonly partition: number
   readonly errorCode: number
@@ -35,24 +35,26 @@ type FetchExchange<Answer> = { readonly response: { decode(bytes: Buffer): Promi
 // Fixes for bugs of KafkaJS 2.2.4.
 
 /**
- * Replaces the fetch decoder of KafkaJS. That decoder supports one of four codecs, verifies no checksum, takes minutes for some thousands of headers,
- * fails the whole fetch because of one batch, fetches offsets that compaction has removed again and again, and returns records of an aborted
- * transaction if a fetch begins inside several transactions (`recordBatches.test.ts`). Call this before the first fetch, which loads the decoder.
+ * Replaces the fetch decoder of KafkaJS, which has these bugs (`recordBatches.test.ts`). Call this before the first fetch, which loads the decoder.
+ * - It supports one of four codecs, and verifies no checksum.
+ * - It takes minutes for some thousands of headers.
+ * - One damaged batch fails the whole fetch.
+ * - It fetches offsets that compaction has removed again and again.
+ * - It returns records of an aborted transaction if a fetch begins inside several transactions.
  */
 export function replaceFetchDecoder(): void {
-  // Returns the bytes. `decodeAnswer` decodes them, because it also has the request, with the offset from which the partition was fetched.
+  // Returns the bytes. `decodeAnswer` decodes them from the offset that was requested.
   replaceModule('protocol/requests/fetch/v4/decodeMessages', () => async (answer: KafkaJsDecoder): Promise<Buffer> => {
     const size = answer.readInt32()
     return size > 0 && answer.canReadBytes(size) ? answer.readBytes(size) : Buffer.alloc(0)
   })
-  wrapRequests<FetchRequest, FetchExchange<unknown>>('fetch', (ask) => (parts) => {
-    const exchange = ask(parts) as FetchExchange<FetchAnswer>
+  wrapRequests<FetchRequest, FetchExchange<unknown>>('fetch', (build) => (parts) => {
+    const exchange = build(parts) as FetchExchange<FetchAnswer>
     const decode = async (bytes: Buffer) => decodeAnswer(await exchange.response.decode(bytes), parts)
     return { ...exchange, response: { ...exchange.response, decode } }
   })
 }
 
-/** Decodes one partition after the other, from the offset of the request. */
 async function decodeAnswer(answer: FetchAnswer, { topics }: FetchRequest) {
   const requested = new Map<string, bigint>()
   for (const { topic, partitions } of topics)
@@ -70,10 +72,7 @@ async function decodeAnswer(answer: FetchAnswer, { topics }: FetchRequest) {
   return { ...answer, responses }
 }
 
-/**
- * The error code for a damaged log of a partition. KafkaJS would fail the fetch of every partition, so the partition gets the placeholder of an
- * undecodable batch instead.
- */
+/** The log of a partition is damaged. KafkaJS would fail the fetch of every partition, so this partition gets the placeholder of an undecodable batch. */
 const corruptMessage = 2
 
 async function decodeFetched(partition: PartitionAnswer, from: bigint | undefined) {
@@ -91,13 +90,9 @@ async function decodeFetched(partition: PartitionAnswer, from: bigint | undefine
 }
 
 type KafkaJsEncoder = { writeBuffer(bytes: Buffer): KafkaJsEncoder; readonly buffer: Buffer }
-/** A record as KafkaJS encodes it. */
 type WrittenRecord = { readonly headers?: unknown }
 
-/**
- * Makes KafkaJS write `RecordHeaders` byte for byte, for dead letters. From an object by name, as KafkaJS expects it, it would write headers in another
- * order, fail at a null value, and omit the name `__proto__` (`sink.test.ts`).
- */
+/** Makes KafkaJS write `RecordHeaders` byte for byte. From an object, it would reorder headers, fail at null, and omit `__proto__` (`sink.test.ts`). */
 export function keepHeaders(): void {
   const Encoder = load('kafkajs/src/protocol/encoder') as new () => KafkaJsEncoder
   type Encode = (record: WrittenRecord) => KafkaJsEncoder
@@ -118,8 +113,8 @@ export function keepHeaders(): void {
 }
 
 /**
- * Replaces the exports of a module of KafkaJS, for all modules that load it later. This file must import the module, not require it: OpenTelemetry
- * hooks `require`, caches its result, and would return the old exports to the modules of KafkaJS.
+ * Replaces the exports of a module of KafkaJS, for all modules that load it later. This file must import the module: OpenTelemetry hooks `require`, and
+ * would return the old exports from its cache to the modules of KafkaJS.
  */
 function replaceModule<Exports>(name: string, replace: (exports: Exports) => Exports): void {
   const path = load.resolve(`kafkajs/src/${name}`)
@@ -129,25 +124,25 @@ function replaceModule<Exports>(name: string, replace: (exports: Exports) => Exp
   if (load(path) !== module.exports) throw new Error(`${name} of KafkaJS was loaded too early to be replaced`)
 }
 
-type Ask<Parts, Answer> = (parts: Parts) => Answer
+type Build<Parts, Answer> = (parts: Parts) => Answer
 
 /**
- * Makes the admin client of KafkaJS return log end offsets. It would return last stable offsets, which stop at an open transaction: a consumer that
- * lags behind the records after it would count as caught up (`simulatedKafka.test.ts`). Requests of consumers name an isolation level already.
+ * Makes the admin client return log end offsets. Last stable offsets, which it would return, stop at an open transaction, so a consumer could seem caught
+ * up (`simulatedKafka.test.ts`). Requests of consumers name an isolation level already.
  */
 export function fetchLogEndOffsets(): void {
   const readUncommitted = { isolationLevel: 0 }
   wrapRequests<{ readonly isolationLevel?: number }, unknown>(
     'listOffsets',
-    (ask) => (parts) => ask(parts.isolationLevel === undefined ? { ...parts, ...readUncommitted } : parts),
+    (build) => (parts) => build(parts.isolationLevel === undefined ? { ...parts, ...readUncommitted } : parts),
   )
 }
 
 type Connection = { readonly broker: string; readonly socket: { destroy(error: Error): void } | undefined }
 
 /**
- * Closes a connection on which a request timed out, as the Java client does; KafkaJS then refreshes its metadata from another broker. Otherwise KafkaJS
- * would go on sending to a frozen broker for five minutes, and try no second broker at its start (`silentBroker.test.ts`).
+ * Closes a connection on which a request timed out, as the Java client does. Otherwise KafkaJS would send to a frozen broker for five minutes, and try no
+ * second broker at its start (`silentBroker.test.ts`).
  */
 export function closeUnansweredConnections(): void {
   const { prototype } = load('kafkajs/src/network/connection') as {
@@ -173,9 +168,9 @@ type JoiningMember = {
 }
 
 /**
- * Emits REBALANCING at every rejoin, so that the indexer stops publishing its former partitions: KafkaJS emits no event if the coordinator has
- * forgotten the member, or partitions were added to a topic. Fails the consumer on an error between JoinGroup and SyncGroup, after which KafkaJS would
- * go on with the former assignment (`consumerGroup.test.ts`).
+ * Emits REBALANCING at every rejoin, so that the indexer stops publishing its former partitions. KafkaJS emits no event if the coordinator has forgotten
+ * the member, or partitions were added to a topic. An error between JoinGroup and SyncGroup fails the consumer; KafkaJS would go on with the former
+ * assignment (`consumerGroup.test.ts`).
  */
 export function announceJoining(): void {
   const { prototype } = load('kafkajs/src/consumer/consumerGroup') as {
@@ -196,8 +191,8 @@ export function announceJoining(): void {
 }
 
 /**
- * Fails the consumer when a broker reports its offset as out of range; the next consumer then reads the committed offset again. KafkaJS would overwrite
- * the commit with the first offset of the partition, without metadata, even if only a former leader has reported this (`simulatedKafka.test.ts`).
+ * Fails the consumer when a broker reports its offset as out of range; the next consumer reads the committed offset again. KafkaJS would overwrite the
+ * commit with the first offset of the partition, even if only a former leader has reported this (`simulatedKafka.test.ts`).
  */
 export function keepCommitsOutOfRange(): void {
   const { prototype } = load('kafkajs/src/consumer/consumerGroup') as {
@@ -212,7 +207,7 @@ export function keepCommitsOutOfRange(): void {
 
 type FetchedBatch = { readonly fetchedOffset: string; isEmpty(): boolean }
 
-/** Makes the events of a batch without records name the offset from which it was fetched; KafkaJS leaves it out (`consumerGroup.test.ts`). */
+/** Makes the events of a batch without records name the offset from which it was fetched (`consumerGroup.test.ts`). */
 export function reportFetchedOffsets(): void {
   const { prototype } = load('kafkajs/src/consumer/batch') as {
     prototype: { firstOffset(this: FetchedBatch): string | null }
@@ -224,14 +219,14 @@ export function reportFetchedOffsets(): void {
   }
 }
 
-function wrapRequests<Parts, Answer>(name: string, wrap: (ask: Ask<Parts, Answer>) => Ask<Parts, Answer>): void {
+function wrapRequests<Parts, Answer>(name: string, wrap: (build: Build<Parts, Answer>) => Build<Parts, Answer>): void {
   const requests = load(`kafkajs/src/protocol/requests/${name}`) as {
-    protocol?: (wanted: { version: number }) => Ask<Parts, Answer> | undefined
+    protocol?: (api: { version: number }) => Build<Parts, Answer> | undefined
   }
   const { protocol } = requests
   if (protocol === undefined) throw new Error(`this release of KafkaJS has no ${name} requests at the known path`)
-  requests.protocol = (wanted) => {
-    const ask = protocol(wanted)
-    return ask && wrap(ask)
+  requests.protocol = (api) => {
+    const build = protocol(api)
+    return build && wrap(build)
   }
 }

@@ -13,11 +13,11 @@ export type ReadOptions = {
   /** Partition → offsets to read; other partitions are not read. Without `spans`, the whole topic is read. */
   readonly spans?: ReadonlyMap<number, OffsetSpan>
   readonly signal: AbortSignal
-  /** Awaited before the next record: back-pressure. */
+  /** The next record waits until this resolves. */
   readonly onRecord: (record: SourceRecord) => Promise<void>
 }
 
-/** Offsets from `from` (inclusive) to `to` (exclusive). */
+/** From `from` (inclusive) to `to` (exclusive). */
 export type OffsetSpan = { readonly from: bigint; readonly to: bigint }
 
 /**
@@ -27,7 +27,6 @@ export type OffsetSpan = { readonly from: bigint; readonly to: bigint }
 export async function readTopic(kafka: Kafka, { topic, spans, signal, onRecord }: ReadOptions): Promise<void> {
   const admin = kafka.admin()
   const cluster = createCluster(kafka)
-  /** Retries with backoff and fresh metadata. */
   const retried = <Answer>(request: () => Promise<Answer>): Promise<Answer> =>
     cluster.retrier(async (bail) => {
       if (signal.aborted) return bail(signal.reason)
@@ -86,7 +85,6 @@ function* recordsIn(topic: string, { partition, messages, span: { from, to } }: 
 
 /** `emptyAnswers`: how many answers in a row were empty although the last stable offset had reached `to`. */
 type Unread = OffsetSpan & { readonly emptyAnswers: number }
-/** A part of one answer; `next`: the next offset to fetch. */
 type Fetched = Pick<FetchAnswer, 'partition' | 'messages'> & {
   readonly span: OffsetSpan
   readonly next: bigint
@@ -95,7 +93,7 @@ type Fetched = Pick<FetchAnswer, 'partition' | 'messages'> & {
 
 const everything: OffsetSpan = { from: 0n, to: 2n ** 63n }
 const nothing: Unread = { from: 0n, to: 0n, emptyAnswers: 0 }
-/** After this many empty answers, the rest of a span counts as deleted; with remote storage, a broker may answer empty a few times. */
+/** After this many empty answers, the rest of a span counts as deleted. A broker with remote storage may answer empty a few times. */
 const maxEmptyAnswers = 5
 const higher = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
@@ -118,20 +116,19 @@ async function fetchUnread(cluster: Cluster, topic: string, unread: Map<number, 
   const answers = await Promise.all(
     leaders.map(async ([nodeId, partitions]) => {
       const broker = await cluster.findBroker({ nodeId })
-      const wanted = partitions.map((partition) => {
+      const requested = partitions.map((partition) => {
         return { partition, fetchOffset: String(unread.get(partition)?.from), maxBytes: maxPartitionBytes }
       })
       const { responses } = await broker.fetch({
         maxWaitTime: fetchWaitMs,
         isolationLevel: readCommitted,
-        topics: [{ topic, partitions: wanted }],
+        topics: [{ topic, partitions: requested }],
       })
       const fetched = responses.flatMap((response) => response.partitions)
       const isEmpty = fetched.every(({ messages }) => messages.length === 0)
       return fetched.map(({ partition, lastStableOffset, messages }) => {
         const span = unread.get(partition) ?? nothing
-        // A broker omits records beyond the response size or the last stable offset. If answers stay empty although the last stable offset has reached
-        // the end of the span, the rest of the span was deleted.
+        // A broker omits records beyond the response size or the last stable offset. If neither explains empty answers, the records were deleted.
         const emptyAnswers = isEmpty && BigInt(lastStableOffset) >= span.to ? span.emptyAnswers + 1 : 0
         const last = messages.at(-1)
         const afterLast = last === undefined ? span.from : BigInt(last.offset) + 1n

@@ -4,44 +4,39 @@ import { RecordBytes } from './recordBytes.ts'
 import { decompressRecords } from './recordCompression.ts'
 import { noHeaders, RecordHeaders } from './recordHeaders.ts'
 
-/** A record as the decoder of KafkaJS returns it, except for its headers. */
+/** A record, or a placeholder: it has no content, and makes KafkaJS go on after its offset. */
 export type FetchedRecord = {
   readonly offset: string
   readonly timestamp: string
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: RecordHeaders
-  /** A control record, or a record of an aborted transaction: KafkaJS delivers neither. */
+  /** Also set for a record of an aborted transaction: KafkaJS delivers neither. */
   readonly isControlRecord: boolean
-  /** Missing on a placeholder. */
   readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean }
-  /** Set on the placeholder of offsets that compaction has removed; the placeholder has the last of these offsets. */
+  /** Set on the placeholder of offsets that compaction has removed, with the last of these offsets. */
   readonly isGap?: true
-  /** Set on the placeholder of a control record or a record of an aborted transaction; it has the offset and timestamp of that record. */
+  /** Set on the placeholder of a control record or a record of an aborted transaction, with its offset and timestamp. */
   readonly isSkipped?: true
-  /** Set on the placeholder of a batch that cannot be decoded; always the last record of its fetch. */
+  /** Set on the placeholder of a batch that cannot be decoded, always the last record of a fetch. */
   readonly undecodable?: Undecodable
 }
 
-/** Why a record batch cannot be decoded; the message names its offsets. */
 export class Undecodable extends Error {
   override readonly name = 'Undecodable'
 }
 
 /** A batch that decompresses to more bytes is undecodable. */
 const maxBatchBytes = 256 * 1024 * 1024
-/** Once the batches of a partition have this many decompressed bytes, decoding stops before its next batch; the consumer fetches the rest again. */
+/** Once a partition has this many decompressed bytes, decoding stops before its next batch. The consumer fetches the rest again. */
 const maxPartitionBytes = 4 * 1024 * 1024
-/**
- * Decoding also stops after this many records, even within a batch: a compressed batch of 25 KB may contain millions of records, each of which becomes
- * several objects in memory.
- */
+/** Decoding also stops after this many records, even within a batch: a compressed batch of 25 KB may contain millions of records. */
 const maxPartitionRecords = 50_000
-/** The most records, or headers, to decode in one turn of the event loop: this takes a few milliseconds. */
+/** Decoding this many records or headers blocks the event loop for a few milliseconds. */
 const recordsPerTurn = 5_000
 const headersPerTurn = 50_000
 
-/** Every version of the format begins with offset, length, leader epoch and magic; the length ends at `lengthEndsAt`. */
+/** Offset, length, leader epoch and magic, with which every version of the format begins. */
 const commonHeaderBytes = 17
 const lengthEndsAt = 12
 const currentMagic = 2
@@ -50,9 +45,9 @@ const checkedFrom = 21
 const headerBytes = 61
 
 /**
- * Decodes the records of one partition in a fetch response, from the offset `from` on. Stops at `maxPartitionBytes` or `maxPartitionRecords`, and at
- * the first batch that is cut off or undecodable. Inserts placeholders for offsets that compaction has removed, and for an undecodable batch. Never
- * rejects: otherwise one damaged batch would fail the other partitions of the response, too.
+ * Decodes the records of one partition in a fetch response, from the offset `from` on. Stops at `maxPartitionBytes` or `maxPartitionRecords`, and at the
+ * first batch that is cut off or undecodable. Inserts placeholders for offsets that compaction has removed, and for an undecodable batch. Never rejects:
+ * otherwise one damaged batch would fail the other partitions of the response, too.
  *
  * The format: https://kafka.apache.org/documentation/#recordbatch
  */
@@ -61,7 +56,7 @@ export async function decodePartition(bytes: Buffer, from = 0n): Promise<Fetched
   const reading: Reading = { from, next: from }
   let decodedBytes = 0
   for (let rest = bytes; rest.length > 0 && decodedBytes < maxPartitionBytes; ) {
-    // If not even the header is complete, its length is compared, so that the batch counts as cut off.
+    // If not even the length is complete, the batch counts as cut off.
     const batchBytes = Math.max(headerBytes, rest.length < lengthEndsAt ? 0 : lengthEndsAt + rest.readInt32BE(8))
     const batch = rest.subarray(0, batchBytes)
     const before = records.length
@@ -81,7 +76,6 @@ export async function decodePartition(bytes: Buffer, from = 0n): Promise<Fetched
   return records
 }
 
-/** What the header of a batch contains for each of its records. */
 type BatchHeader = {
   readonly first: bigint
   readonly firstTimestamp: bigint
@@ -91,7 +85,7 @@ type BatchHeader = {
   readonly batchContext: { readonly producerId: string; readonly inTransaction: boolean }
 }
 
-/** How far a partition is decoded: every offset from `from` to below `next` has a record or a placeholder. */
+/** Every offset from `from` to below `next` has a record or a placeholder. */
 type Reading = { readonly from: bigint; next: bigint }
 
 /** Adds the records of a batch to `records`, up to `maxPartitionRecords`. Resolves with the number of decompressed bytes. */
@@ -110,7 +104,7 @@ async function decodeBatch(batch: Buffer, reading: Reading, records: FetchedReco
   }
   const count = batch.readInt32BE(57)
   if (count < 0) throw new Error(`its number of records is ${count}`)
-  // Compaction may leave a batch without records. Its empty body is no valid gzip, for example, so it is not decompressed.
+  // Compaction may leave a batch without records. Its empty body is not valid gzip, for example.
   const body = batch.subarray(headerBytes)
   const decompressed = count === 0 ? body : await decompressRecords(attributes & 0x07, body, maxBatchBytes)
   const bytes = new RecordBytes(decompressed)
@@ -122,8 +116,7 @@ async function decodeBatch(batch: Buffer, reading: Reading, records: FetchedReco
     bytes.end = decompressed.length
   }
   if (count > 0 && bytes.at !== decompressed.length) throw new Error(`it is longer than its ${count} records`)
-  // Compaction may have removed the last record, or all records of an idempotent producer's batch. KafkaJS continues after the last record that it was
-  // given: without a placeholder, it would fetch from the missing offset for ever.
+  // Compaction may have removed the last records of the batch. KafkaJS continues after the last record that it gets, so it would fetch them for ever.
   const last = lastOffsetOf(batch)
   if (reading.next <= last) {
     records.push(gapRecord(last))
@@ -132,7 +125,6 @@ async function decodeBatch(batch: Buffer, reading: Reading, records: FetchedReco
   return decompressed.length
 }
 
-/** Adds a record; if offsets before it are missing, first adds their placeholder. */
 function add(record: FetchedRecord, reading: Reading, records: FetchedRecord[]): void {
   const offset = BigInt(record.offset)
   if (offset > reading.next) records.push(gapRecord(offset - 1n))
@@ -140,12 +132,12 @@ function add(record: FetchedRecord, reading: Reading, records: FetchedRecord[]):
   reading.next = offset + 1n
 }
 
-/** Decodes the next record; undefined if it is below the offset `from`. */
+/** Undefined for a record below the offset `from`. */
 async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigint): Promise<FetchedRecord | undefined> {
   const length = bytes.varint()
   if (length < 0 || length > bytes.end - bytes.at) throw new Error('a record is cut off')
   bytes.end = bytes.at + length
-  // The attributes of a record, whose bits are all unused so far.
+  // The attributes of a record, which are unused so far.
   bytes.skip(1)
   const timestampDelta = bytes.varlong()
   const offset = header.first + BigInt(bytes.varint())
@@ -170,7 +162,6 @@ async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigin
   return { offset: String(offset), timestamp, key, value, headers, isControlRecord, batchContext }
 }
 
-/** The placeholder of offsets up to `last` that compaction has removed. */
 export const gapRecord = (last: bigint): FetchedRecord => ({
   ...placeholder,
   offset: String(last),
@@ -178,10 +169,7 @@ export const gapRecord = (last: bigint): FetchedRecord => ({
   isGap: true,
 })
 
-/**
- * Replaces control records and records of aborted transactions by placeholders. KafkaJS would drop these records, and with them the times when they
- * were appended, which the indexer stores as the latest append time of the partition.
- */
+/** Makes placeholders of control records and aborted records. KafkaJS would drop their timestamps, which the indexer stores as latest append time. */
 export function withSkipped(records: readonly FetchedRecord[]): readonly FetchedRecord[] {
   if (!records.some(({ isControlRecord }) => isControlRecord)) return records
   return records.map((record) => {
@@ -190,18 +178,14 @@ export function withSkipped(records: readonly FetchedRecord[]): readonly Fetched
   })
 }
 
-/** Whether this is not delivered as a record: a control record, a record of an aborted transaction, or the placeholder of removed offsets. */
+/** Placeholders and control records are not delivered. */
 export const isPlaceholder = ({ isControlRecord, isGap, isSkipped }: FetchedRecord): boolean =>
   isControlRecord || isGap === true || isSkipped === true
 
 const placeholder = { key: null, value: null, headers: noHeaders, timestamp: '0' }
 
-/**
- * The offset of placeholders of undecodable batches. KafkaJS drops records below the requested offset, and the offsets of a damaged batch may be wrong,
- * so the placeholder has the highest offset.
- */
+/** KafkaJS drops records below the requested offset, and the offsets of a damaged batch may be wrong. So its placeholder has the highest offset. */
 const highestOffset = String(2n ** 63n - 1n)
-/** The placeholder of an undecodable batch; `what` names the batch in the error. */
 export const undecodableRecord = (what: string, cause?: unknown): FetchedRecord => ({
   ...placeholder,
   offset: highestOffset,
@@ -227,7 +211,7 @@ const abortMarkerKey = Buffer.from([0, 0, 0, 0])
 
 /**
  * Marks the records of aborted transactions as control records, which are not delivered. A transaction consists of all transactional records of its
- * producer from `firstOffset` to the abort marker. A fetch may begin inside several transactions, so a record may have several open ones before it.
+ * producer from `firstOffset` to the abort marker. A fetch may begin inside several open transactions.
  */
 export function withoutAborted(records: readonly FetchedRecord[], transactions: readonly AbortedTransaction[]) {
   if (transactions.length === 0) return records

@@ -1,9 +1,8 @@
-/** Reads the fields of records in a batch, in their order. Throws if a field ends beyond `end`. */
+/** Reads the fields of a batch's records, in order. Throws if a field ends beyond `end`. */
 export class RecordBytes {
   readonly #bytes: Buffer
-  /** The offset of the next field. */
   at = 0
-  /** The offset after the present record, or after all records. The decoder sets it for each record. */
+  /** The end of the present record, which the decoder sets, or of all records. */
   end: number
 
   constructor(bytes: Buffer) {
@@ -45,7 +44,7 @@ export class RecordBytes {
     this.at += length
   }
 
-  /** Reads a length and as many bytes; null if the length is negative, as the Java client does. */
+  /** Reads a length and as many bytes; null if the length is negative. */
   nullable(): Buffer | null {
     const length = this.varint()
     if (length < 0) return null
@@ -60,7 +59,7 @@ export class RecordBytes {
     return bytes
   }
 
-  /** Skips `count` headers without making objects: a record may have a million headers. */
+  /** Makes no objects: a record may have a million headers. */
   skipHeaders(count: number): void {
     for (let skipped = 0; skipped < count; skipped++) {
       const nameLength = this.varint()

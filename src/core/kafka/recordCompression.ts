@@ -8,20 +8,20 @@ type Decompress = (compressed: Buffer, maxBytes: number) => Promise<Buffer>
 const gunzipped = promisify(gunzip)
 const zstdDecompressed = promisify(zstdDecompress)
 
-/** Decompresses a batch; `codec`: the number in its attributes. Rejects for unknown codecs, damaged bytes, and results above `maxBytes`. */
+/** `codec`: the number in the attributes of a batch. Rejects for unknown codecs, damaged bytes, and results above `maxBytes`. */
 export async function decompressRecords(codec: number, compressed: Buffer, maxBytes: number): Promise<Buffer> {
-  const known = codecs[codec]
-  if (known === undefined) throw new Error(`compression codec ${codec} is unknown`)
+  const format = codecs[codec]
+  if (format === undefined) throw new Error(`compression codec ${codec} is unknown`)
   try {
-    return await known.decompress(compressed, maxBytes)
+    return await format.decompress(compressed, maxBytes)
   } catch (error) {
-    throw new Error(`${known.name} compression: ${(error as Error).message}`, { cause: error })
+    throw new Error(`${format.name} compression: ${(error as Error).message}`, { cause: error })
   }
 }
 
 const tooLarge = (maxBytes: number): Error => new Error(`decompresses to more than ${maxBytes} bytes`)
 
-/** How snappy of the Java client begins. It consists of a header, then blocks of raw snappy, each preceded by its length in four bytes. */
+/** Snappy of the Java client has a header with this magic, then blocks of raw snappy, each preceded by its length in four bytes. */
 const framedSnappyMagic = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00])
 const framedSnappyHeaderBytes = 16
 
@@ -45,7 +45,7 @@ function framedSnappyBlocks(compressed: Buffer): Buffer[] {
   return blocks
 }
 
-/** The uncompressed length at the start of raw snappy, a varint of at most five bytes. */
+/** Raw snappy begins with its uncompressed length, a varint of at most five bytes. */
 function snappyLength(block: Buffer): number {
   for (let at = 0, length = 0; at < 5; at++) {
     const byte = block.readUInt8(at)
@@ -57,15 +57,15 @@ function snappyLength(block: Buffer): number {
 
 const lz4BlockMaxBytes: Readonly<Record<number, number>> = { 4: 65_536, 5: 262_144, 6: 1_048_576, 7: 4_194_304 }
 
-/** First bounds the result by the sizes of the frame's blocks, because lz4-napi has no option for a limit. */
+/** lz4-napi has no option for a limit. */
 async function decompressLz4(compressed: Buffer, maxBytes: number): Promise<Buffer> {
   if (lz4MaxBytes(compressed) > maxBytes) throw tooLarge(maxBytes)
   return await decompressFrame(compressed)
 }
 
 /**
- * An upper bound for the decompressed bytes of an LZ4 frame. The frame has magic, flags and block size, then blocks, each preceded by its length, and
- * ends with a length of zero. A byte of a compressed block becomes 255 bytes at most.
+ * An upper bound for the decompressed bytes of an LZ4 frame: magic, flags and block size, then blocks, each preceded by its length, and a length of zero.
+ * A byte of a compressed block becomes 255 bytes at most.
  */
 function lz4MaxBytes(frame: Buffer): number {
   const flags = frame.readUInt8(4)

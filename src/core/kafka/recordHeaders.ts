@@ -11,7 +11,7 @@ export type RecordHeader = {
 
 /**
  * The headers of a record, as their bytes in the record. An object by name would lose their order, repeated names and names like `__proto__`. Headers
- * become objects only while they are iterated, because a producer may send a million headers in one record.
+ * become objects only while they are iterated, because a record may have a million headers.
  */
 export class RecordHeaders implements Iterable<RecordHeader> {
   readonly count: number
@@ -38,7 +38,7 @@ export class RecordHeaders implements Iterable<RecordHeader> {
     }
   }
 
-  /** These headers without `removed`, which an iteration over these headers has yielded. */
+  /** `removed`: headers that an iteration over these headers has yielded. */
   without(removed: readonly RecordHeader[]): RecordHeaders {
     const kept: Buffer[] = []
     let end = 0
@@ -50,7 +50,6 @@ export class RecordHeaders implements Iterable<RecordHeader> {
     return new RecordHeaders(this.count - removed.length, Buffer.concat(kept))
   }
 
-  /** These headers, then `others`. */
   followedBy(others: RecordHeaders): RecordHeaders {
     return new RecordHeaders(this.count + others.count, Buffer.concat([this.bytes, others.bytes]))
   }

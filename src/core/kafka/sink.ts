@@ -1,7 +1,7 @@
 import { CompressionTypes, type Kafka, type Message, Partitioners, type Producer } from 'kafkajs'
 import { noHeaders, type RecordHeaders } from './recordHeaders.ts'
 
-/** A record to append. The hash of its key selects the partition, the same as in the Java client. */
+/** Kafka selects the partition by the hash of the key, as the Java client does. */
 export type NewRecord = {
   readonly topic: string
   readonly key: Buffer | string | null
@@ -11,23 +11,19 @@ export type NewRecord = {
 
 export interface KafkaSink {
   /**
-   * Appends records one by one, and resolves once all in-sync replicas have them (acks=all). Rejects after six failed attempts to append a record, each
-   * of up to ten seconds; the records before it are appended.
+   * Resolves once all in-sync replicas have the records (acks=all). Rejects after six failed attempts at a record, each of up to ten seconds; earlier
+   * records stay appended.
    */
   readonly append: (records: readonly NewRecord[]) => Promise<void>
   readonly disconnect: () => Promise<void>
 }
 
-/** How long a broker waits for in-sync replicas. Shorter than the client's request timeout, so that the broker's answer arrives in time. */
+/** How long a broker waits for in-sync replicas. The client's request timeout is longer, so it gets the broker's answer. */
 const timeoutMs = 8_000
 
-/**
- * Records of this size or more are compressed. A topic's `max.message.bytes` bounds compressed bytes, so a dead letter whose source was compressed may
- * not fit uncompressed.
- */
+/** Larger records are compressed: otherwise a dead letter whose source was compressed could exceed `max.message.bytes`, which bounds compressed bytes. */
 const compressedFromBytes = 256 * 1024
 
-/** A producer that partitions by key, as the Java client does. */
 export const createProducer = (kafka: Kafka): Producer =>
   kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner, allowAutoTopicCreation: false })
 
@@ -36,14 +32,15 @@ export function kafkaSink(kafka: Kafka): KafkaSink {
   return {
     append: async (records) => {
       await producer.connect()
-      // One record at a time, because KafkaJS may lose records of a call: it sends them to brokers 1 and 2; broker 1 answers; broker 2 fails, and
-      // broker 1 becomes leader of its partitions. KafkaJS does not send to broker 1 again, and resolves although the records for broker 2 are in no
-      // partition.
+      // One record at a time, because KafkaJS may lose records of a call:
+      // - It sends them to brokers 1 and 2, and broker 1 answers.
+      // - Broker 2 fails, and broker 1 becomes leader of its partitions.
+      // - KafkaJS does not send to broker 1 again, and resolves although the records for broker 2 are in no partition.
       for (const { topic, key, value, headers = noHeaders } of records) {
         const bytes = Buffer.byteLength(value ?? '') + headers.bytes.length
         const isLarge = bytes >= compressedFromBytes
         const compression = isLarge ? CompressionTypes.GZIP : CompressionTypes.None
-        // KafkaJS passes `RecordHeaders` on to its encoder, which `keepHeaders` has replaced.
+        // `keepHeaders` (patches.ts) makes KafkaJS encode them.
         const message = { key, value, headers } as unknown as Message
         await producer.send({ topic, acks: -1, timeout: timeoutMs, compression, messages: [message] })
       }

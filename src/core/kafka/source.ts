@@ -15,19 +15,18 @@ import { partitionName, type TopicPartition } from './sourceRecord.ts'
 const leadersMs = 10_000
 const leaderCheckMs = 100
 
-/** The first offset of a partition, and its log end offset. */
+/** First offset and log end offset. */
 export type OffsetRange = { readonly low: bigint; readonly high: bigint }
-/** `partitionName` → first offset and log end offset. */
+/** The keys are made by `partitionName`. */
 export type OffsetRanges = ReadonlyMap<string, OffsetRange & TopicPartition>
 
 /** Kafka's names of settings → values. */
 type TopicSettings = Readonly<Record<string, string | number>>
 export type NewTopic = { readonly topic: string; readonly partitions: number; readonly settings: TopicSettings }
 
-/** Returns the value of a setting; throws if Kafka has not returned it. */
 export type ReadSetting = (topic: string, name: string) => string
 
-/** Reads Kafka. Requests reject if no broker answers. */
+/** Requests reject if no broker answers. */
 export interface KafkaSource {
   readonly ping: () => Promise<void>
   readonly createMissingTopics: (topics: readonly NewTopic[]) => Promise<void>
@@ -37,7 +36,7 @@ export interface KafkaSource {
   readonly offsetsAfter: (times: readonly PartitionTime[]) => Promise<Map<string, bigint>>
   /** Makes the next request fetch the leader of each partition anew. */
   readonly forgetLeaders: () => void
-  /** The committed offsets of a group; partitions without a commit are left out. */
+  /** Leaves out partitions without a commit. */
   readonly committedOffsets: (groupId: string, topics: readonly string[]) => Promise<PartitionCommit[]>
   readonly groupMembers: (groupId: string) => Promise<TopicPartition[][]>
   readonly groupMember: (options: GroupOptions) => GroupMember
@@ -54,10 +53,10 @@ export function kafkaSource(kafka: Kafka): KafkaSource {
     admin.disconnect().catch(() => undefined)
   }
   /**
-   * Sends an admin request, and replaces the connection after any failure, because KafkaJS caches metadata with it. Otherwise requests would go to
-   * former leaders for five minutes, even if these brokers are gone, and would fail for topics of earlier requests that are deleted.
+   * Replaces the connection after any failure, because KafkaJS caches metadata with it. Otherwise requests would go to former leaders for five minutes,
+   * even if these brokers are gone, and would fail for topics of earlier requests that are deleted.
    */
-  const ask = async <Answer>(request: (admin: Admin) => Promise<Answer>): Promise<Answer> => {
+  const send = async <Answer>(request: (admin: Admin) => Promise<Answer>): Promise<Answer> => {
     current ??= { admin: kafka.admin(), requests: 0 }
     const connection = current
     connection.requests++
@@ -69,26 +68,26 @@ export function kafkaSource(kafka: Kafka): KafkaSource {
       throw error
     } finally {
       connection.requests--
-      // A replaced connection is closed by its last pending request.
+      // The last pending request on a replaced connection closes it.
       if (current !== connection && connection.requests === 0) disconnect(connection)
     }
   }
   return {
     ping: async () => {
-      await ask((admin) => admin.describeCluster())
+      await send((admin) => admin.describeCluster())
     },
-    createMissingTopics: (topics) => ask((admin) => createMissingTopics(admin, topics)),
-    topicSettings: (topics, names) => ask((admin) => topicSettings(admin, topics, [...names])),
-    offsetRanges: (topics) => ask((admin) => offsetRanges(admin, topics)),
+    createMissingTopics: (topics) => send((admin) => createMissingTopics(admin, topics)),
+    topicSettings: (topics, names) => send((admin) => topicSettings(admin, topics, [...names])),
+    offsetRanges: (topics) => send((admin) => offsetRanges(admin, topics)),
     offsetsAfter: (times) => offsetsAfter(kafka, times),
     forgetLeaders: () => {
       if (current?.requests === 0) disconnect(current)
       current = undefined
     },
     committedOffsets: async (groupId, topics) =>
-      commitsIn(await ask((admin) => admin.fetchOffsets({ groupId, topics: [...topics] }))),
+      commitsIn(await send((admin) => admin.fetchOffsets({ groupId, topics: [...topics] }))),
     groupMembers: async (groupId) => {
-      const { groups } = await ask((admin) => admin.describeGroups([groupId]))
+      const { groups } = await send((admin) => admin.describeGroups([groupId]))
       const { decode } = kafkajs.AssignerProtocol.MemberAssignment
       const members = groups.flatMap((group) => group.members)
       return members.map(({ memberAssignment }) => partitionsIn(decode(memberAssignment)?.assignment ?? {}))
@@ -101,7 +100,7 @@ export function kafkaSource(kafka: Kafka): KafkaSource {
   }
 }
 
-/** Creates the topics that do not exist. Safe for several processes at once. */
+/** Safe for several processes at once. */
 async function createMissingTopics(admin: Admin, topics: readonly NewTopic[]): Promise<void> {
   const existing = new Set(await admin.listTopics())
   const missing = topics.filter(({ topic }) => !existing.has(topic))
@@ -116,10 +115,7 @@ async function createMissingTopics(admin: Admin, topics: readonly NewTopic[]): P
   )
 }
 
-/**
- * Creates topics, then waits up to ten seconds until every partition has a leader. (`waitForLeaders` of KafkaJS would fail, because right after their
- * creation a broker usually does not report the topics yet.)
- */
+/** Waits up to ten seconds until every partition has a leader. `waitForLeaders` of KafkaJS would fail: a broker does not report new topics at once. */
 export async function createTopics(admin: Admin, topics: ITopicConfig[]): Promise<void> {
   if (topics.length === 0) return
   await admin.createTopics({ topics, waitForLeaders: false })
@@ -161,7 +157,7 @@ const commitsIn = (offsets: Awaited<ReturnType<Admin['fetchOffsets']>>): Partiti
   offsets.flatMap(({ topic, partitions }) =>
     partitions.flatMap(({ partition, offset, metadata }) => {
       const position = toOffset(offset)
-      // Kafka returns -1 where nothing is committed.
+      // Kafka returns -1 without a commit.
       return position < 0n ? [] : [{ topic, partition, position, metadata: metadata ?? '' }]
     }),
   )

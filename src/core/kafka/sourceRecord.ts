@@ -8,7 +8,7 @@ export type TopicPartition = { readonly topic: string; readonly partition: numbe
 /** `<topic>/<partition>`: the key of maps by partition, and of fields in Redis. */
 export const partitionName = ({ topic, partition }: TopicPartition): string => `${topic}/${partition}`
 
-/** `<partition>/<offset>` of a record, padded with zeros, so that within a partition the text sorts by offset. */
+/** `<partition>/<offset>`, padded with zeros, so that within a partition the text sorts by offset. */
 export type AppendPosition = Branded<string, 'AppendPosition'>
 
 const partitionDigits = 10
@@ -36,14 +36,11 @@ export const sourceRecord = (topic: string, partition: number, fetched: FetchedR
   headers: fetched.headers,
 })
 
-/**
- * Copies a record into memory of its own. The buffers of a record refer to the memory of its whole fetch, up to some hundred mebibytes, which could not
- * be freed while the record is stored.
- */
+/** A record's buffers refer to the memory of its whole fetch, up to some hundred mebibytes, which could not be freed while the record is stored. */
 export function copiedOut(record: SourceRecord): SourceRecord {
   const { key, value, headers } = record
   const parts = [key, value, headers.bytes]
-  // Not from Node's pool: a small buffer refers to a shared slab, which could not be freed either.
+  // Not from Node's pool: a small buffer would refer to a shared slab, which could not be freed either.
   const memory = Buffer.allocUnsafeSlow(parts.reduce((bytes, part) => bytes + (part?.length ?? 0), 0))
   let end = 0
   const copy = (part: Buffer): Buffer => {

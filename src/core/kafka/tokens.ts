@@ -4,11 +4,9 @@ import { Agent, fetch as fetchBy } from 'undici'
 import { type Config, latest } from '../config/config.ts'
 import { aborted } from '../config/preflight.ts'
 
-/** A bearer token, and for how long (ms) it is valid. */
 type Token = { readonly value: string; readonly lifetimeMs: number }
 
 export interface TokenCache {
-  /** Resolves with a token; rejects if none can be fetched and the last has expired. */
   readonly read: () => Promise<string>
   /** Call it when Kafka refuses the token. */
   readonly forget: () => void
@@ -47,14 +45,14 @@ export function cacheToken(fetchToken: () => Promise<Token>): TokenCache {
 
 const deadlineMs = 10_000
 
-/** Requests a token by the client credentials grant of OAuth 2.0, within ten seconds. Errors do not quote the answer. */
+/** The client credentials grant of OAuth 2.0. Errors do not quote the answer, which may contain secrets. */
 export async function fetchOAuthToken(config: Config, ca: string[]): Promise<Token> {
-  const now = latest(config)
-  const { KAFKA_OAUTH_TOKEN_URL: url = '', KAFKA_OAUTH_SCOPE: scope } = now
+  const settings = latest(config)
+  const { KAFKA_OAUTH_TOKEN_URL: url = '', KAFKA_OAUTH_SCOPE: scope } = settings
   const server = { issuer: url, token_endpoint: url }
-  const client = { client_id: now.KAFKA_OAUTH_CLIENT_ID ?? '' }
-  const authentication = oauth.ClientSecretBasic(now.KAFKA_OAUTH_CLIENT_SECRET ?? '')
-  // Node's `fetch` would trust only the authorities of Node.
+  const client = { client_id: settings.KAFKA_OAUTH_CLIENT_ID ?? '' }
+  const authentication = oauth.ClientSecretBasic(settings.KAFKA_OAUTH_CLIENT_SECRET ?? '')
+  // Node's `fetch` would not trust `ca`.
   const dispatcher = new Agent({ connect: { ca } })
   const options = {
     signal: AbortSignal.timeout(deadlineMs),
@@ -89,7 +87,7 @@ function refusalOf({ name, error, code, cause, status }: Failure): Error {
   return tokenError('KAFKA_OAUTH_TOKEN_URL', `gives no token ${why}`, isUntrusted)
 }
 
-/** The error of a request for a token. With `isRefused`, it has a `problem`: the setting `path` is wrong, rather than an engine away. */
+/** With `isRefused`, the error has a `problem`: the setting `path` is wrong, rather than an engine away. */
 const tokenError = (path: string, rule: string, isRefused: boolean): Error =>
   Object.assign(new Error(`${path} ${rule}`), isRefused && { problem: { path, rule } })
 
@@ -100,7 +98,7 @@ interface AwsCredentials {
   readonly expiration?: Date
 }
 
-/** Signs tokens for MSK with the credentials that the AWS SDK finds, in the environment, a profile, a service account, a container or a machine. */
+/** Signs tokens for MSK with the credentials that the AWS SDK finds, for example in the environment or a profile. */
 export function awsTokens(region = ''): () => Promise<Token> {
   let credentials: (() => Promise<AwsCredentials>) | undefined
   return async () => {
@@ -119,7 +117,7 @@ export function awsTokens(region = ''): () => Promise<Token> {
 
 const awsLifetimeSeconds = 900
 
-/** The token is a signed URL; the broker calls it to learn who connects. It expires after 15 minutes, or earlier with the credentials. */
+/** The token is a signed URL, which the broker calls to learn who connects. It expires after 15 minutes, or earlier with the credentials. */
 export async function signAwsToken(credentials: AwsCredentials, region: string, nowMs: number): Promise<Token> {
   const leftMs = (credentials.expiration?.getTime() ?? Infinity) - nowMs
   const seconds = Math.floor(Math.min(awsLifetimeSeconds, leftMs / 1_000))

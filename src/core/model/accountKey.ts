@@ -9,7 +9,7 @@ export const maxNameCharacters = 100
 
 const isName = (text: string): boolean => text !== '' && [...text].length <= maxNameCharacters
 
-/** An account key as its record has it. The plaintext is in no record, store or log. */
+/** The plaintext is in no record, store or log. */
 export const accountKeySchema = z.object({
   id: identifier,
   name: z
@@ -27,25 +27,23 @@ export const accountKeySchema = z.object({
 })
 export type AccountKey = z.output<typeof accountKeySchema>
 
-/** The newest state of a key; `key` is null once it is deleted. A deletion by a null value has the revision `deletedRevision`. */
+/** `key` is null once the key is deleted. A deletion by a null value has the revision `deletedRevision`. */
 export type AccountKeyState = { readonly revision: Revision; readonly key: AccountKey | null }
 
-/** The record value (JSON) of a state. Every member is written, in a fixed order, so equal states have equal bytes. */
+/** Record value (JSON) with every member, in a fixed order, so equal states have equal bytes. */
 export function accountKeyValue({ revision, key }: AccountKeyState): string {
   const members = Object.keys(accountKeySchema.shape) as (keyof AccountKey)[]
   return JSON.stringify({ revision, key: key && Object.fromEntries(members.map((name) => [name, key[name] ?? null])) })
 }
 
-/** The record value to append for a state. It is null for `deletedRevision`, because a value must not contain this revision. */
+/** Null for `deletedRevision`, which a value must not contain. */
 export const recordValueOf = (state: AccountKeyState): string | null =>
   state.revision === deletedRevision ? null : accountKeyValue(state)
 
-/** The revision of the next change. After `maxRevision` it does not grow; deletions and revocations still win over a state of the same revision. */
+/** Stops at `maxRevision`. Deletions and revocations still win over a state of the same revision. */
 export const revisionAfter = (revision: Revision): Revision => Math.min(revision + 1, maxRevision) as Revision
 
-/**
- * The state that deletes a key whose present revision is `revision`. Its record has a value, so compaction does not remove it, as it would a tombstone.
- */
+/** The record has a value, so compaction does not remove it, as it would a tombstone. */
 export const deletedAfter = (revision: Revision): AccountKeyState => ({ revision: revisionAfter(revision), key: null })
 
 export const plaintextFrom = (randomBytes: Uint8Array): string =>
@@ -53,5 +51,5 @@ export const plaintextFrom = (randomBytes: Uint8Array): string =>
 
 export const digestOf = (plaintext: string): Digest => hash('sha256', plaintext, 'hex') as Digest
 
-/** The start of a plaintext key that pages may show: the prefix and four characters. */
+/** The part of a key that pages may show. */
 export const startOf = (plaintext: string): string => plaintext.slice(0, accountKeyPrefix.length + 4)

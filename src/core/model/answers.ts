@@ -1,18 +1,16 @@
 import { rawElements, rawMembers } from '../json/rawJson.ts'
 
 /*
- * The index terms by which submissions are found and counted by their answers. An answer has the code of its form field. Each value of an answer is one
- * term: the code, then the value. The code selects one of sixteen fields of the index, so a count of the values of one code reads few terms of other
- * codes.
+ * Index terms by which submissions are found and counted by their answers. Each value of an answer is one term: the code of its form field, then the
+ * value. The code selects one of sixteen fields of the index, so a count of the values of one code reads few terms of other codes.
  */
 
 const fieldCount = 16
-/** The most values by which a submission is found: more would make its list document too large. */
+/** With more values, a list document would be too large. */
 const maxValues = 1_000
-/** Longer values are not indexed, and neither are answers with longer codes. The mapping bounds other members alike (`ignore_above`). */
+/** Longer values are not indexed, nor are answers with longer codes. The mapping bounds other members alike (`ignore_above`). */
 export const maxValueCharacters = 256
 
-/** The field of the list document with the terms of a code. */
 export const answerField = (code: string): string => `answers.${fieldOf(code)}`
 
 function fieldOf(code: string): number {
@@ -21,12 +19,12 @@ function fieldOf(code: string): number {
   return hash % fieldCount
 }
 
-/** The beginning of a code's terms. Without the length, code `ab` with value `c` would have the term of code `a` with value `bc`. */
+/** Without the length, code `ab` with value `c` would have the term of code `a` with value `bc`. */
 export const answerBeginning = (code: string): string => `${code.length}.${code}`
 
 /**
- * The terms of `data` (the JSON object of a submission's answers): JSON of field number → terms. Values are strings without quotes, and numbers,
- * true and false as written. A list has the values of its elements. Objects, null, and lists in lists have no values.
+ * JSON of field number → terms, from the JSON object of a submission's answers. Values are strings without quotes, and numbers, true and false as written.
+ * A list has the values of its elements. Objects, null, and lists in lists have no values.
  */
 export function answerTerms(data: string): string {
   const terms: Record<number, string[]> = {}
@@ -49,7 +47,7 @@ export function answerTerms(data: string): string {
 /** The longest JSON of an indexed string: every character is an escape. */
 const longestText = maxValueCharacters * String.raw`\u0000`.length + '""'.length
 
-/** The value to index from JSON text; undefined for null, objects and lists, and for text so long that its value must be too long. */
+/** Undefined for null, objects and lists, and for text so long that its value must be too long. */
 function valueIn(raw: string): string | undefined {
   const first = raw[0]
   if (raw.length > longestText) return undefined

@@ -1,13 +1,13 @@
 /** Only this many characters of a title are searchable. */
 export const maxSearchedCharacters = 2_000
 
-/** A letter with marks. A mark itself may belong to a script, so the first character must not be a mark; a mark without a letter stays. */
+/** A letter with marks. A mark itself may belong to a script, so the first character must not be a mark. */
 const markedLetter = /((?!\p{M})[\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}\p{sc=Hebrew}\p{sc=Arabic}])\p{M}+/gu
 const katakana = /[\u30a1-\u30f6]/g
 const hiraganaDistance = 0x60
 /**
- * Characters that are invisible or often not typed: direction and joining controls, variation selectors, keycaps, skin tones, the Arabic tatweel,
- * the Indic nukta. Zero-width spaces and non-joiners are not among them: they separate words.
+ * Invisible or often not typed: direction and joining controls, variation selectors, keycaps, skin tones, Arabic tatweel, Indic nukta. Zero-width spaces
+ * and non-joiners stay: they separate words.
  */
 const dropped = /(?![\u200b\u200c])\p{Cf}|[\ufe00-\ufe0f\u20e3\u0640\u093c\u09bc\u0a3c\u0abc\u0b3c\u0cbc]|\p{EMod}/gu
 
@@ -21,12 +21,12 @@ const plainForms = new Map(
   ].flatMap((forms) => forms.split(' ').map((form) => form.split(':') as [string, string])),
 )
 const formed = new RegExp(`[${[...plainForms.keys()].join('')}]`, 'gu')
-/** Apostrophes that Unicode classifies as letters, and accents that NFKD splits into a space and a mark. */
+/** Apostrophes that are letters in Unicode, and accents that NFKD splits into a space and a mark. */
 const apostrophe = /[\u00b4\u0374\u1ffd\u02b9-\u02bd\u02c8\u02ee]/g
 
 /**
- * Folds compatibility forms, case, diacritics that people leave out, katakana to hiragana, and digits of all scripts to 0 to 9. Punctuation stays.
- * Idempotent. Truncates before and after folding: one character may become eighteen, and Elasticsearch refuses a keyword of more than 32,766 bytes.
+ * Folds compatibility forms, case, diacritics that people leave out, katakana to hiragana, and digits of all scripts to 0 to 9. Idempotent. Truncates
+ * before and after folding: one character may become eighteen, and Elasticsearch refuses a keyword of more than 32,766 bytes.
  */
 export const foldCharacters = (title: string): string =>
   title
@@ -46,8 +46,8 @@ export const foldCharacters = (title: string): string =>
     .replace(katakana, (letter) => String.fromCharCode(letter.charCodeAt(0) - hiraganaDistance))
 
 /**
- * The value of a decimal digit. In Unicode the ten digits of a script follow each other in order, so the value is the number of digits before this one.
- * The digits of another script may precede them directly (as with Pa'o and Eastern Pwo Karen), hence modulo ten.
+ * In Unicode the ten digits of a script follow each other, so the value of a digit is the number of digits before it. Modulo ten, because another script's
+ * digits may directly precede them, as with Pa'o and Eastern Pwo Karen.
  */
 function digitValue(digit: string): string {
   const code = digit.codePointAt(0) ?? 0

@@ -34,7 +34,7 @@ export const formSchema = z.object({
 })
 export type Form = z.output<typeof formSchema>
 
-/** Members of a form in `GET /forms`, in the order in which they are served. */
+/** Members in `GET /forms`, in this order. */
 export const servedFormSummary = [
   'id',
   'title',
@@ -48,7 +48,7 @@ export const servedFormSummary = [
   'updatedAt',
 ] satisfies Served
 
-/** Members of a form in `GET /forms/{id}`, in the order in which they are served. */
+/** Members in `GET /forms/{id}`, in this order. */
 export const servedForm = [
   ...servedFormSummary,
   'description',

@@ -18,12 +18,11 @@ export type Offset = Branded<bigint, 'Offset'>
 export const identifierPattern = /^[A-Za-z0-9._:-]{1,128}$/
 export const digestPattern = /^[0-9a-f]{64}$/
 
-/** The rule for ids of teams, forms, submissions and keys, as text for error messages. */
 export const identifierRule = '1 to 128 characters of A-Z a-z 0-9 . _ : -'
 
 export const maxRevision = 2 ** 53 - 2
 
-/** The revision of a deletion by null value. It is above all others, so that no later record brings the entity back. */
+/** Above the revisions of values, so that no later record brings a deleted entity back. */
 export const deletedRevision = (2 ** 53 - 1) as Revision
 
 export const isIdentifier = (text: string): boolean => identifierPattern.test(text)
@@ -31,7 +30,6 @@ export const isDigest = (text: string): text is Digest => digestPattern.test(tex
 export const isRevision = (value: unknown): value is Revision =>
   Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= maxRevision
 
-/** Joins two valid ids, which contain no `/`. */
 export const documentId = (teamId: TeamId, entityId: EntityId): DocumentId => `${teamId}/${entityId}` as DocumentId
 
 export const teamIdOf = (id: DocumentId): TeamId => id.slice(0, id.indexOf('/')) as TeamId
@@ -39,7 +37,7 @@ export const teamIdOf = (id: DocumentId): TeamId => id.slice(0, id.indexOf('/'))
 export const entityIdOf = (id: DocumentId): EntityId => id.slice(id.indexOf('/') + 1) as EntityId
 export const toOffset = (text: string): Offset => BigInt(text) as Offset
 
-/** A random token of 96 bits, as 16 characters of base64url. */
+/** 96 bits as 16 characters of base64url. */
 export const randomToken = (): string => randomBytes(12).toString('base64url')
 
 export const entityTypes = ['forms', 'submissions'] as const
@@ -47,7 +45,6 @@ export type EntityType = (typeof entityTypes)[number]
 
 export type List = { readonly type: EntityType; readonly teamId: TeamId }
 
-/** The name of a list: `<entity type>/<team>`. */
 export type TeamList = `${EntityType}/${TeamId}`
 
 export const teamList = (type: EntityType, teamId: TeamId): TeamList => `${type}/${teamId}`

@@ -1,30 +1,29 @@
 import type { Branded } from './ids.ts'
 
-/** UTC time with milliseconds, `2026-11-21T10:00:00.000Z`. Sorted as text, instants are sorted by time. */
+/** UTC time with milliseconds, `2026-11-21T10:00:00.000Z`. As text, instants sort by time. */
 export type Instant = Branded<string, 'Instant'>
 
-/** An inclusive bound of a time window. `beyond-all`: the window is empty, because it starts after, or ends before, every `Instant`. */
+/** An inclusive bound. `beyond-all`: the window is empty, because it starts after, or ends before, every `Instant`. */
 export type WindowBound = Instant | 'beyond-all'
 
-/** What `parseInstant` accepts, as text for error messages. */
+/** `parseInstant` accepts this text. */
 export const instantRule = 'an ISO 8601 date-time with separators and an offset or Z, such as 2026-11-21T08:30:00.000Z'
 
-/** What `parseWindowBound` accepts, as text for error messages. */
+/** `parseWindowBound` accepts this text. */
 export const windowBoundRule =
   'an ISO 8601 date or date-time with separators, such as 2026-11-21 or 2026-11-21T08:30:00.000Z'
 
-/** The years 0000 to 9999 in UTC. ISO text of other years has a sign, and does not sort by time. */
+/** ISO text of other years has a sign, and does not sort by time. */
 const earliestMs = Date.parse('0000-01-01T00:00:00.000Z')
 const latestMs = Date.parse('9999-12-31T23:59:59.999Z')
 
-/** Clamps epoch milliseconds to the range of `Instant`. */
 export const clampToInstants = (epochMs: number): number => Math.min(Math.max(epochMs, earliestMs), latestMs)
 
 export const toInstant = (epochMs: number): Instant => new Date(epochMs).toISOString() as Instant
 
 /**
- * Parses an ISO 8601 date-time of a record; truncates to milliseconds. Undefined without an offset or `Z`, and for impossible dates, leap seconds,
- * and years outside 0000 to 9999 in UTC.
+ * Truncates an ISO 8601 date-time to milliseconds. Undefined without an offset or `Z`, for impossible dates and leap seconds, and outside the range of
+ * `Instant`.
  */
 export function parseInstant(text: string): Instant | undefined {
   if (instantPattern.test(text)) return text as Instant
@@ -36,8 +35,8 @@ export function parseInstant(text: string): Instant | undefined {
 const instantPattern = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/
 
 /**
- * Parses a bound of a time window in a request, such as `since` (`from`) or `until` (`to`). A date without a time is the whole day; a time without an
- * offset is UTC; a space before an offset is read as the `+` that URL decoding has replaced. Digits below milliseconds move the bound inwards: stored
+ * Parses a bound of a time window in a request, such as `since` (`from`) or `until` (`to`). A date without a time is the whole day. A time without an
+ * offset is UTC. A space before an offset is read as the `+` that URL decoding has replaced. Digits below milliseconds move the bound inwards: stored
  * times have milliseconds, so the window stays exact. Undefined if the text is no date.
  */
 export function parseWindowBound(text: string, edge: 'from' | 'to'): WindowBound | undefined {
@@ -49,7 +48,6 @@ export function parseWindowBound(text: string, edge: 'from' | 'to'): WindowBound
   return isBeyondAll ? 'beyond-all' : toInstant(clampToInstants(boundMs))
 }
 
-/** A day of the years 0000 to 9999, as a regular expression without flags. */
 const dayPattern = [
   '[0-9]{4}-(0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])',
   '[0-9]{4}-(0[469]|11)-(0[1-9]|[12][0-9]|30)',
@@ -61,7 +59,7 @@ const minutePattern = '[0-5][0-9]'
 const timePattern = `${hourPattern}:${minutePattern}(:${minutePattern}([.,][0-9]+)?)?`
 const offsetPattern = `[Zz]|[ +-]${hourPattern}(:?${minutePattern})?`
 
-/** Exactly what `parseWindowBound` accepts, as a regular expression for the OpenAPI description. */
+/** Exactly what `parseWindowBound` accepts, for the OpenAPI description. */
 export const windowBoundPattern = `^(${dayPattern})([Tt]${timePattern}(${offsetPattern})?)?$`
 
 const dateTimePattern = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::(\d\d)(?:[.,](\d+))?)?(Z|([+-])(\d\d)(?::?(\d\d))?)?$/i
@@ -69,7 +67,7 @@ const dateTimePattern = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::(\d\d)(?:[.,](\d+))?)
 /** `isFiner`: the text has digits below milliseconds, which `epochMs` lacks. */
 type DateTime = { readonly epochMs: number; readonly hasOffset: boolean; readonly isFiner: boolean }
 
-/** Parses a date-time; without an offset it is read as UTC. Undefined for an impossible date. */
+/** Without an offset, a date-time is read as UTC. Undefined for an impossible date. */
 function readDateTime(text: string): DateTime | undefined {
   const [, day, minute, second = '00', fraction = '', offset, sign, hours = '0', minutes = '0'] =
     dateTimePattern.exec(text) ?? []

@@ -30,7 +30,7 @@ export type RecordKey = { readonly teamId: TeamId; readonly entityId: EntityId }
 
 type Live<Entity> = { readonly revision: Revision; readonly entity: Entity }
 
-/** A parsed record. `live`: the entity's whole new state, or null for its deletion, which no later record undoes. */
+/** `live`: the entity's whole new state, or null for its deletion, which no later record undoes. */
 export type Change<Entity> = RecordKey & { readonly live: Live<Entity> | null }
 
 /** JSON of the members from which `answers.ts` and `score.ts` make search keys; empty for a member that is missing or null. */
@@ -62,8 +62,8 @@ export const readSubmissionRecord = reader<RenderedSubmission>(
 )
 
 /**
- * Makes the parser of one topic's records: key `<teamId>/<entityId>`, value null or `{"revision": …, "<member>": {…}}` in UTF-8 JSON. For a record that
- * breaks the contract, the parser does not throw, but returns the path of the first problem and the broken rule.
+ * Makes the parser of a topic's records: key `<teamId>/<entityId>`, value null or `{"revision": …, "<member>": {…}}` in UTF-8 JSON. For a record that
+ * breaks the contract, the parser returns the path of the first problem and the broken rule.
  */
 function reader<Entity extends { id: string } | null>(member: string, read: (value: Buffer) => Result<Live<Entity>>) {
   return (recordKey: Buffer | null, value: Buffer | null): Result<Change<Entity>> => {
@@ -81,10 +81,7 @@ function reader<Entity extends { id: string } | null>(member: string, read: (val
 
 const readChangedKey = reader('key', (value) => readValue('key', accountKeySchema.nullable(), value))
 
-/**
- * Parses an account-key record. Both `{"revision": …, "key": null}` and a null value delete the key. Compaction keeps a record of the first kind, and
- * removes a tombstone after `delete.retention.ms`.
- */
+/** `{"revision": …, "key": null}` and a null value delete the key. Compaction keeps the first, and removes a tombstone after `delete.retention.ms`. */
 export function readAccountKeyRecord(recordKey: Buffer | null, value: Buffer | null) {
   const read = readChangedKey(recordKey, value)
   if (!read.ok) return read
@@ -92,7 +89,6 @@ export function readAccountKeyRecord(recordKey: Buffer | null, value: Buffer | n
   return accepted({ ...key, revision: live?.revision ?? deletedRevision, key: live?.entity ?? null })
 }
 
-/** Parses a record key, `<teamId>/<entityId>`. */
 export function readKey(key: Buffer | null): Result<RecordKey> {
   const text = key === null ? undefined : attempt(() => utf8.decode(key))
   if (text === undefined) return refused('key', 'must be <teamId>/<id> in UTF-8')
@@ -105,7 +101,7 @@ export function readKey(key: Buffer | null): Result<RecordKey> {
   return accepted({ teamId: teamId as TeamId, entityId: entityId as EntityId })
 }
 
-/** Parses and validates a record value. `text` of the result: the value as JSON text. */
+/** `text` of the result: the value as JSON text. */
 function readValue<Entity>(member: string, schema: z.ZodType<Entity>, value: Buffer) {
   const text = attempt(() => utf8.decode(value))
   if (text === undefined) return refused('value', 'must be UTF-8')
@@ -140,7 +136,6 @@ const slots = {
   score: slotOf('result', 'score'),
 }
 
-/** `FoundBy` of the submission that was scanned last. */
 function scannedFoundBy(): FoundBy {
   const { scanner } = submissions
   const { data, score } = slots
@@ -149,9 +144,8 @@ function scannedFoundBy(): FoundBy {
 }
 
 /**
- * Fast path: reads a submission without parsing its JSON, with the same result as `readNormalised`. Returns undefined for a value that is not simple
- * JSON (`scanner.ts`) or breaks the contract: `readNormalised` reads it again. The scanner checks JSON types, this function all other rules of the
- * schema.
+ * Fast path: reads a submission without parsing its JSON. Returns undefined for a value that is not simple JSON (`scanner.ts`) or breaks the contract:
+ * `readNormalised` reads it again. The scanner checks JSON types, this function all other rules of the schema.
  */
 function readPlainSubmission(value: Buffer): Result<Live<RenderedSubmission>> | undefined {
   const { scanner } = submissions
@@ -177,8 +171,8 @@ function readPlainSubmission(value: Buffer): Result<Live<RenderedSubmission>> | 
 const isReportStatus = (text: string): text is ReportStatus => (reportStatuses as readonly string[]).includes(text)
 
 /**
- * Validates a record value by the schema, and renders it without undocumented members. Refuses a member that is nested too deep or has too long a
- * number for Elasticsearch. (A member is nested as deep in the list document as in the record, so the depth in the record decides.)
+ * Validates a record value, and renders it without undocumented members. Refuses a member that is nested too deep or has too long a number for
+ * Elasticsearch. (In the list document, a member is nested as deep.)
  */
 function readNormalised<Entity, Read>(
   member: string,

@@ -2,17 +2,14 @@ import { z } from 'zod'
 import { identifierPattern, identifierRule, isIdentifier } from './ids.ts'
 import { instantRule, parseInstant } from './instant.ts'
 
-/*
- * Building blocks of the record schemas. An optional field may be missing or null, but not of another JSON type. `meta` adds JSON Schema that
- * zod cannot derive.
- */
+/* An optional field may be missing or null, but not of another JSON type. `meta` adds JSON Schema that zod cannot derive. */
 
 export const identifier = z
   .string()
   .refine(isIdentifier, `must be ${identifierRule}`)
   .meta({ pattern: identifierPattern.source })
 
-/** Text that `parse` accepts; it returns undefined for any other text. */
+/** `parse` returns undefined for text that it does not accept. */
 export const parsed = <Value>(parse: (text: string) => Value | undefined, rule: string) =>
   z.string().transform((text, context) => {
     const value = parse(text)
@@ -21,20 +18,20 @@ export const parsed = <Value>(parse: (text: string) => Value | undefined, rule: 
     return z.NEVER
   })
 
-/** An ISO 8601 date-time with an offset, converted to UTC with milliseconds. */
+/** An ISO 8601 date-time, converted to UTC with milliseconds. */
 export const instant = parsed(parseInstant, `must be ${instantRule}`).meta({ format: 'date-time' })
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 export const optionalString = z.string().nullish()
-/** Any JSON number, even beyond the range of a double: the API serves numbers as written. */
+/** Even beyond the range of a double: the API serves numbers as written. */
 export const optionalNumber = z
   .custom<number>((value) => typeof value === 'number', 'expected a number')
   .meta({ type: 'number' })
   .nullish()
 export const optionalBoolean = z.boolean().nullish()
-/** An object or array of any content, which the specification leaves open. */
+/** The specification leaves the content of objects and lists open. */
 export const optionalObject = z
   .custom<Readonly<Record<string, unknown>>>(isObject, 'expected an object')
   .meta({ type: 'object' })
@@ -49,7 +46,6 @@ export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok
 export const accepted = <T>(value: T): Result<T> => ({ ok: true, value })
 export const refused = (path: string, rule: string): Result<never> => ({ ok: false, problem: { path, rule } })
 
-/** The result of `read`, or undefined if it throws. */
 export function attempt<Read>(read: () => Read): Read | undefined {
   try {
     return read()

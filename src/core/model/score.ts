@@ -5,14 +5,13 @@
 
 const partBits = 24
 const partFactor = 2 ** partBits
-/** The names of the parts in the list document, from the largest to the smallest. */
+/** Members of the list document, the largest part first. */
 export const scoreParts = ['0', '1', '2', '3', '4'] as const
 /** A score of this size or more has no parts. */
 export const tooLargeScore = partFactor ** 2
-/** The smallest part counts 2^-72. */
 const fractionBits = partBits * (scoreParts.length - 2)
 
-/** JSON of the parts of a score that are not zero; smaller fractions than 2^-72 are cut. */
+/** JSON of the parts that are not zero. Fractions below 2^-72 are cut. */
 export function partsOfScore(score: number): string {
   const parts: string[] = []
   let rest = Math.abs(score) < tooLargeScore ? score / partFactor : 0
@@ -25,14 +24,14 @@ export function partsOfScore(score: number): string {
   return `{${parts.join()}}`
 }
 
-/** The double nearest to the mean of `count` scores; `sums`: the sum of each part, in the order of `scoreParts`. */
+/** The double nearest to the mean of `count` scores. `sums`: the sum of each part, in the order of `scoreParts`. */
 export function meanOfParts(sums: readonly number[], count: number): number {
   const total = sums.reduce((higher, partSum) => (higher << BigInt(partBits)) + BigInt(partSum), 0n)
   const size = total < 0n ? -total : total
   const dividend = size << BigInt(spareBits)
   const quotient = dividend / BigInt(count)
-  // A sticky bit. `Number` rounds a quotient that lies exactly between two doubles to the even one. If there is a remainder, the mean is above the
-  // quotient, and must be rounded up: a lowest bit of 1 shows that.
+  // A sticky bit. `Number` rounds a quotient that lies exactly between two doubles to the even one. A remainder makes the mean higher, so it must be
+  // rounded up: a lowest bit of 1 shows this.
   const isExact = quotient * BigInt(count) === dividend
   const mean = Number(isExact ? quotient : quotient | 1n) * 2 ** -(spareBits + fractionBits)
   return total < 0n ? -mean : mean

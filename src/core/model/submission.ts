@@ -101,7 +101,7 @@ export type Submission = z.output<typeof submissionSchema>
 const utmAndReferrer = ['utmSource', 'utmMedium', 'utmCampaign', 'utmTerm', 'utmContent', 'referrer']
 const common = ['id', 'serialNumber', 'formId', 'shareToken', 'reportUrl', 'submittedAt', 'updatedAt']
 
-/** Members of a submission in the list `/records`, in the specification's order. */
+/** Members in the list `/records`, in the specification's order. */
 export const servedSubmissionSummary: Served = [
   ...common,
   ['examinee', ['id', 'examineeId', 'email', 'name', 'customData']],
@@ -110,7 +110,7 @@ export const servedSubmissionSummary: Served = [
   ['result', ['status', 'score', 'maxScore', 'level', 'outcomeCode', 'outcomeName']],
 ]
 
-/** Members of a submission requested by id, with its full report. */
+/** Members of a submission requested by id. */
 export const servedSubmission: Served = [
   ...common,
   ['examinee', ['id', 'email', 'name']],

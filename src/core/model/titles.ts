@@ -2,26 +2,18 @@ import { hash } from 'node:crypto'
 import { foldCharacters, maxSearchedCharacters } from './foldCharacters.ts'
 import type { TeamId } from './ids.ts'
 
-// Analysis of titles and of search text: tokens, index terms, query words.
-
-/**
- * The prefix of a team's indexed terms, so that wildcard and fuzzy queries read no terms of other teams. If two teams have the same salt, a query reads
- * the terms of both, but every search filters by team, so results are not mixed.
- */
+/** The prefix of a team's indexed terms: wildcard and fuzzy queries read few terms of other teams. (Every search filters by team.) */
 export const titleSalt = (teamId: TeamId): string => hash('sha256', teamId, 'base64url').slice(0, titleSaltLength)
 
 export const titleSaltLength = 8
 
 const kinds = ['cjk', 'hangul', 'number', 'letters', 'emoji'] as const
 
-/**
- * A token of a title: a run of letters, digits or Hangul; a single character of a script without spaces (`cjk`: Han, kana,
- * bopomofo); an emoji.
- */
+/** A token of a title: a run of letters, digits or Hangul; a single character of a script without spaces (`cjk`: Han, kana, bopomofo); an emoji. */
 export type TitleWord = {
   readonly kind: (typeof kinds)[number]
   readonly text: string
-  /** What separates this word from the word before: nothing, punctuation, or text that includes a space. */
+  /** The text before this word: none, punctuation, or text that includes a space. */
   readonly gap: 'none' | 'mark' | 'space'
   /** Whether punctuation stands right before the word: .net, (emea). */
   readonly isMarked: boolean
@@ -58,13 +50,13 @@ export function titleWords(title: string): TitleWord[] {
   })
 }
 
-/** Whether `text` continues the number `before`: 10,000 or, as India writes it, 1,00,000. */
+/** 10,000 or, as India writes it, 1,00,000. */
 function isGroupAfter(before: string, between: string, text: string): boolean {
   if (!/^\d{1,3}$/.test(before) || !/^[,.'’٬ ]$/.test(between)) return false
   return /^\d{3}[+#]*$/.test(text) || (between === ',' && /^\d{2}$/.test(text))
 }
 
-/** Makes one word of each number with grouped digits: 10,000 becomes 10000. */
+/** 10,000 becomes 10000. */
 const withGroupsJoined = (words: readonly TitleWord[]): TitleWord[] =>
   splitWhere(words, (_, after) => !after.isGroup).flatMap((run) => {
     // A number that ends with a group of two digits is a decimal fraction or a list: 1,25.
@@ -72,7 +64,7 @@ const withGroupsJoined = (words: readonly TitleWord[]): TitleWord[] =>
     return isNumber ? [{ ...run[0], text: textOf(run) }] : run
   })
 
-/** The folded title for substring search: words are separated by one space, adjacent CJK characters are not separated. */
+/** For substring search: words are separated by one space, adjacent CJK characters are not separated. */
 export function foldTitle(title: string): string {
   let folded = ''
   let before: TitleWord | undefined
@@ -86,15 +78,14 @@ export function foldTitle(title: string): string {
   return folded
 }
 
-/** Whether two words without a space between them may also be written as one word: e-mail, don't, covid-19. */
+/** Without a space between them, these words may also be written as one word: e-mail, don't, covid-19. */
 const isJoinable = (before: TitleWord, after: TitleWord): boolean =>
   isSpelt(before) && isSpelt(after) && !(before.kind === 'number' && after.kind === 'number')
 
-/** Whether words without spaces between them may be written as one word. */
 export const areJoinable = (words: readonly TitleWord[]): boolean =>
   words.slice(1).every((word, at) => isJoinable(words[at] ?? word, word))
 
-/** Whether a word consists of letters, digits or Hangul, so that it may be joined or misspelt. */
+/** Words that may be joined or misspelt. */
 export const isSpelt = ({ kind }: TitleWord): boolean => kind !== 'cjk' && kind !== 'emoji'
 
 export function splitWhere<T>(items: readonly T[], isEnd: (before: T, after: T) => boolean): [T, ...T[]][] {
@@ -107,7 +98,7 @@ export function splitWhere<T>(items: readonly T[], isEnd: (before: T, after: T) 
   return parts
 }
 
-/** Splits words into runs of kana, which may be misspelt like a word, and the words between the runs. */
+/** Runs of kana, which may be misspelt like a word, and the words between the runs. */
 export const kanaParts = (words: readonly TitleWord[]): [TitleWord, ...TitleWord[]][] =>
   splitWhere(words, (before, after) => after.gap !== 'none' || isKana(before) !== isKana(after))
 
@@ -116,7 +107,7 @@ export const isKana = ({ text }: Pick<TitleWord, 'text'>): boolean =>
 
 export const textOf = (words: readonly TitleWord[]): string => words.map(({ text }) => text).join('')
 
-/** Length in code points, the unit of edit distance in Elasticsearch. */
+/** In code points, the unit of edit distance in Elasticsearch. */
 export const lengthOf = (text: string): number => [...text].length
 
 const isAlphabetic = (text: string): boolean =>
@@ -132,9 +123,7 @@ export const minStartLength = 5
 
 type Terms = Readonly<Record<'words' | 'joined' | 'starts', readonly string[]>>
 
-/**
- * The index terms of a title, at most a few times as long as the title. Grouped digits have the terms of both readings: 10,000 and 10000.
- */
+/** The index terms of a title, at most a few times as long as the title. Grouped digits have the terms of both readings: 10,000 and 10000. */
 export function titleTerms(title: string): Terms {
   const terms = readings(titleWords(title)).map(termsOf)
   return {
@@ -144,7 +133,6 @@ export function titleTerms(title: string): Terms {
   }
 }
 
-/** The words as they are; if digits are grouped, also the words with each group joined. */
 function readings(words: readonly TitleWord[]): (readonly TitleWord[])[] {
   const joined = withGroupsJoined(words)
   return joined.length === words.length ? [words] : [words, joined]
@@ -165,12 +153,12 @@ function termsOf(words: readonly TitleWord[]): Terms {
     ]),
     /** Two and three adjacent words without the spaces between them; pairs of adjacent Hangul syllables. */
     joined: unique([...joinedWords(spelt), ...words.flatMap(hangulPairs)]),
-    /** Beginnings of words: a search by a half-typed word with a typo finds these. */
+    /** A search by a half-typed word with a typo finds these. */
     starts: unique(words.flatMap(startsOf)),
   }
 }
 
-/** Pairs of adjacent CJK characters, and of a CJK character with the word before or after it, whatever separates the two. */
+/** Pairs of adjacent CJK characters, and of a CJK character with the word before or after it, whatever stands between them. */
 const neighbours = (words: readonly TitleWord[]): string[] =>
   words.flatMap((word, at) => {
     const next = words[at + 1]
@@ -180,7 +168,7 @@ const neighbours = (words: readonly TitleWord[]): string[] =>
     return [word.text, ...(next !== undefined && isSpelt(next) ? [pair(word, next)] : [])]
   })
 
-/** The term of two adjacent words of which at least one is a CJK character. */
+/** At least one of the words is a CJK character. */
 export const pair = (before: TitleWord, after: TitleWord): string =>
   cut(before.text, pieceLength) + cut(after.text, pieceLength)
 
@@ -216,24 +204,21 @@ const cut = (text: string, length: number): string => [...text].slice(0, length)
 
 const unique = (terms: readonly string[]): string[] => [...new Set(terms)]
 
-/**
- * A part of a search text without spaces: a word; several words joined by punctuation or by a change from letters to digits; CJK
- * characters with adjacent words; an emoji.
- */
+/** A part of a search text without spaces: a word; words joined by punctuation or a change to digits; CJK characters with adjacent words; an emoji. */
 export type SoughtWord = readonly [TitleWord, ...TitleWord[]]
 
-/** English stop words: a title may lack one if it has the other words. */
+/** English stop words: a title may lack these, but not the other words of a search. */
 const optionalWords =
   /^(?:a|an|and|are|as|at|be|by|for|from|in|into|is|it|its|of|on|or|that|the|their|these|this|those|to|was|were|with)$/
 
-/** The distinct parts of each reading of a search text (`readings`); without parts if the text is punctuation only. */
+/** The distinct parts of each reading of a search text. Punctuation alone has no parts. */
 export const soughtReadings = (typed: string): SoughtWord[][] =>
   readings(titleWords(typed)).map((words) => {
     const groups = splitWhere(words, isApart)
     return [...new Map(groups.map((group) => [textOf(group), group])).values()]
   })
 
-/** Leaves out stop words, but not as the last word, which may be half-typed. */
+/** The last word is required, because it may be a half-typed longer word. */
 export function requiredWords(sought: readonly SoughtWord[]): readonly SoughtWord[] {
   const isOptional = (word: SoughtWord): boolean => word.length === 1 && optionalWords.test(word[0].text)
   return sought.every(isOptional) ? sought : sought.filter((word, at) => at === sought.length - 1 || !isOptional(word))
@@ -243,11 +228,11 @@ export function requiredWords(sought: readonly SoughtWord[]): readonly SoughtWor
 export const mayStandInside = ({ kind, text, isMarked }: TitleWord): boolean =>
   !isMarked && ((kind === 'letters' && lengthOf(text) >= 3) || (kind === 'hangul' && lengthOf(text) >= 2))
 
-/** In a shorter word no letter may be misspelt. If a shorter text was joined across punctuation, it matches only whole words. */
+/** In a shorter word no letter may be misspelt. A shorter text that was joined across punctuation matches only whole words. */
 export const minWordLength = 4
 const longWordLength = 8
 
-/** The edit distance allowed for a word: letters wrong, missing, added or transposed. 0 for words with digits, `+` or `#`. */
+/** How many letters may be wrong, missing, added or transposed. 0 for words with digits, `+` or `#`. */
 export function allowedMistakes(text: string): 0 | 1 | 2 {
   const length = lengthOf(text)
   if (length < minWordLength || length > pieceLength || /[\p{N}+#]/u.test(text)) return 0

@@ -7,17 +7,16 @@ export type CheckOutcome = { readonly ok: true } | { readonly ok: false; readonl
 export const passed: CheckOutcome = { ok: true }
 export const failed = (problem: string): CheckOutcome => ({ ok: false, problem })
 
-/** Checks one part of a process. A rejection counts as a failure. */
+/** A rejection counts as a failure. */
 export type Check = (signal: AbortSignal) => Promise<CheckOutcome>
 
 export type Checks = Readonly<Record<string, Check>>
 
 export type CheckResult = CheckOutcome & { readonly name: string }
 
-/** Name of a check → a function that resolves with the present problem; with undefined if there is no problem. */
+/** Name of a check → its problem; undefined means no problem. */
 export type Problems = Readonly<Record<string, () => Promise<string | undefined>>>
 
-/** Makes a check of each function. */
 export const checksOf = (problems: Problems): Checks =>
   Object.fromEntries(
     Object.entries(problems).map(([name, readProblem]) => [
@@ -30,11 +29,10 @@ export const checksOf = (problems: Problems): Checks =>
   )
 
 const deadlineMs = 2_000
-/** Pauses between two attempts of `untilHealthy`: short at first, because engines usually answer while a process starts. */
+/** Short at first, because engines usually answer while a process starts. */
 const firstPauseMs = 50
 const longestPauseMs = 1_000
 const freshMs = 1_000
-/** The bound of the cache of outcomes, which no process reaches. */
 const maxChecks = 100
 
 /** Resolves once all checks pass at the same time. Rejects once `signal` aborts. */
@@ -51,10 +49,10 @@ export async function untilHealthy(checks: Checks, signal: AbortSignal): Promise
   }
 }
 
-/** Runs checks on request. A check that has not answered after two seconds has failed. */
+/** A check that has not answered after two seconds has failed. */
 export class Health {
   readonly #checks = new Map<string, Check>()
-  /** Name of a check → outcome. A check that runs is not started again, even if it ignores its signal and takes longer than the deadline. */
+  /** Outcome of a check by name. A running check is not started again, even if it ignores its signal. */
   readonly #outcomes: LRUCache<string, CheckOutcome>
   readonly #isDecisive: (name: string) => boolean
 
@@ -72,7 +70,7 @@ export class Health {
     for (const [name, check] of Object.entries(checks)) this.#checks.set(name, check)
   }
 
-  /** The result of every check, at most a second old, in the order of `add`. */
+  /** At most a second old, in the order of `add`. */
   async results(): Promise<readonly CheckResult[]> {
     return await Promise.all([...this.#checks.keys()].map(async (name) => ({ name, ...(await this.#outcomeOf(name)) })))
   }
@@ -87,7 +85,6 @@ export class Health {
   }
 }
 
-/** The body of `/readyz`: every check with its outcome. */
 export function renderHealth(results: readonly CheckResult[], isReady: boolean): string {
   const checks = results.map(({ name, ...outcome }) => [name, outcome])
   return JSON.stringify({ status: isReady ? 'ready' : 'not ready', checks: Object.fromEntries(checks) })

@@ -2,16 +2,16 @@ import { errors } from '@elastic/transport'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { escapeOf } from '../json/iJson.ts'
 
-/** A logger of JSON lines. Errors are logged without data that was sent or stored (`describeError`). */
+/** Logs JSON lines, and errors without data that was sent or stored. */
 export const createLog = ({ name, level }: { name: string; level: string }, stream: DestinationStream): Logger =>
   pino({ level, base: { name }, serializers: { err: (error: unknown) => describeError(error) } }, stream)
 
-/** The most causes of causes to log: a chain of causes may be circular. */
+/** A chain of causes may be circular. */
 const maxDepth = 4
-/** Names of errors whose messages quote the text that could not be parsed. */
+/** Their messages quote the text that could not be parsed. */
 const quoting = new Set(['SyntaxError', 'SerializationError', 'DeserializationError'])
 
-/** A one-line summary of an error, without data that was sent, read or stored. */
+/** One line, without data that was sent, read or stored. */
 export function summaryOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error
   if (error instanceof errors.ResponseError)
@@ -19,7 +19,7 @@ export function summaryOf(error: unknown): string {
   return quoting.has(error.name) ? `${error.name}, whose text may quote what was read` : error.message
 }
 
-/** A summary of an Elasticsearch error: status, error types, mapped field. The reason is left out, because it may quote a document. */
+/** Status, error types and mapped field of an Elasticsearch error, without its reason, which may quote a document. */
 export function refusalOf(status: number, error: unknown): string {
   const { type, reason, caused_by: cause } = (error ?? {}) as Refusal
   const [, field] = /^(?:\[\d+:\d+\] )?failed to parse field \[([\w.]+)\]/.exec(String(reason)) ?? []
@@ -36,8 +36,8 @@ const kindOf = (type: unknown): string | undefined =>
   typeof type === 'string' && /^\w+$/.test(type) ? type : undefined
 
 /**
- * The parts of an error that are safe to log. Clients attach data to their errors: the Redis client the arguments of a command, such as a password; the
- * Elasticsearch client the bodies of request and response, even in messages.
+ * Leaves out what clients attach to errors: the Redis client a command's arguments, such as a password; the Elasticsearch client the bodies of request and
+ * response, even in messages.
  */
 function describeError(error: unknown, depth = 0): Readonly<Record<string, unknown>> {
   if (!(error instanceof Error)) return { type: typeof error }
@@ -59,9 +59,9 @@ const framesOf = ({ stack = '' }: Error): string => (stack.match(/^[ \t]+at .*/g
 /** Control characters, and Unicode's line ends. */
 const unprintable = /[\p{C}\p{Zl}\p{Zp}]/gu
 
-/** Text on one line that is safe for a terminal: control characters become U+FFFD. */
+/** One line, safe for a terminal: control characters become U+FFFD. */
 export const printable = (text: string): string => text.replace(unprintable, '\ufffd')
 
-/** A line of JSON that is safe for a terminal: control characters become escapes. */
+/** A line of JSON, safe for a terminal: control characters become escapes. */
 export const jsonLine = (value: unknown): string =>
   `${JSON.stringify(value).replace(unprintable, (character) => character.split('').map(escapeOf).join(''))}\n`

@@ -2,12 +2,12 @@ import { channel } from 'node:diagnostics_channel'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client'
 import type { Health } from './health.ts'
 
-/** The value of a gauge; undefined for no sample. */
+/** Undefined for no sample. */
 type Value = number | undefined
 export type Sample = readonly [labels: Readonly<Record<string, string | number>>, value: Value]
 type ReadSamples = () => readonly Sample[] | Promise<readonly Sample[]>
 
-/** Makes metrics in a registry. Each scrape reads the gauges. */
+/** Each scrape reads the gauges. */
 export function metricsIn(registry: Registry) {
   const registers = [registry]
   const labelledGauge = (name: string, help: string, labelNames: string[], read: ReadSamples): Gauge =>
@@ -39,7 +39,7 @@ export function metricsIn(registry: Registry) {
   }
 }
 
-/** Registers the metrics of every process: the defaults of prom-client, and readiness. Publishes the registry on a channel, for exporters. */
+/** The defaults of prom-client, and readiness. Publishes the registry on a channel, for exporters. */
 export function processMetrics(registry: Registry, health: Pick<Health, 'results' | 'isReady'>): void {
   collectDefaultMetrics({ register: registry })
   channel('tidemark.metrics').publish({ metrics: registry })

@@ -4,10 +4,10 @@ export class Html extends String {
   declare readonly isMarkup: true
 }
 
-/** Values in markup: `Html` is inserted as it is, text escaped, lists item by item; null, undefined and booleans as nothing. */
+/** `Html` is inserted as it is, text escaped, lists item by item; null, undefined and booleans as nothing. */
 type Value = Html | string | number | boolean | null | undefined | readonly Value[]
 
-/** Tagged template for markup. Escapes every value that is not `Html`, for elements and quoted attributes. */
+/** Escapes every value that is not `Html`, for elements and quoted attributes. */
 export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
   return new Html(parts.map((part, at) => part + (at < values.length ? textOf(values[at]) : '')).join(''))
 }
@@ -19,9 +19,7 @@ function textOf(value: Value): string {
   return String(value).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
-/**
- * The `Content-Security-Policy` of a page: styles, scripts and images of its own origin only, no framing. `more`: further directives.
- */
+/** Styles, scripts and images of the page's own origin only, no framing. `more`: further directives. */
 export const contentSecurityPolicy = (more: Readonly<Record<string, string>>): string =>
   Object.entries({
     'default-src': "'none'",
@@ -36,7 +34,6 @@ export const contentSecurityPolicy = (more: Readonly<Record<string, string>>): s
     .map(([directive, sources]) => `${directive} ${sources}`)
     .join('; ')
 
-/** URL paths of the files that every page of an area loads. */
 export type AssetPaths = { readonly style: string; readonly script: string; readonly icon: string }
 
 type HtmlDocument = {
@@ -44,7 +41,6 @@ type HtmlDocument = {
   readonly title: string
   readonly assets: Pick<AssetPaths, 'style' | 'icon'>
   readonly head: Html | ''
-  /** The link at the start of the top bar. */
   readonly brand: { readonly name: string; readonly href: string }
   readonly barEnd: Html
   readonly main: Html

@@ -1,6 +1,6 @@
 import { type Html, html } from './html.ts'
 
-/** The texts of an area's pages in one language. */
+/** Texts of pages in one language. */
 type Catalogue = {
   /** A BCP 47 tag. */
   readonly language: string
@@ -19,7 +19,7 @@ export function preferredOf<Texts extends Catalogue>(
   return available.find((catalogue) => catalogue !== undefined) ?? catalogues[0]
 }
 
-/** Navigation that names the language of a page (`current`) and links to `path` in the other languages. */
+/** Names the `current` language, and links to `path` in the others. */
 export const languageSwitch = (catalogues: readonly Catalogue[], current: Catalogue, path: string): Html =>
   html`<nav class="hstack" aria-label="${current.languageSwitch}">${catalogues.map(({ language, languageName }) =>
     language === current.language

@@ -7,7 +7,6 @@ import type { AssetPaths } from './html.ts'
 
 type Headers = Readonly<Record<string, string>>
 
-/** A public file in memory. */
 export interface StaticFile {
   /** A file extension, from which Koa derives `Content-Type`. */
   readonly type: string
@@ -18,7 +17,6 @@ export interface StaticFile {
   readonly headers: Headers
 }
 
-/** Creates a file from text; `more`: additional headers. */
 export function staticFile(type: string, text: string, cacheControl: string, more: Headers = {}): StaticFile {
   const bytes = Buffer.from(text)
   const etag = `W/"${digestOf(text)}"`
@@ -36,7 +34,7 @@ const digestOf = (text: string): string => hash('sha256', text, 'base64url').sli
 
 const oat = createRequire(import.meta.url).resolve('@knadh/oat/oat.min.css')
 
-/** The stylesheet of an area: Oat (https://oat.ink), then the shared base.css, then the area's `own` files. */
+/** Oat (https://oat.ink), then the shared base.css, then the area's `own` files. */
 export const readStyle = (...own: URL[]): string => readText(oat, new URL('assets/base.css', import.meta.url), ...own)
 
 export const readIcon = (): string => readText(new URL('assets/icon.svg', import.meta.url))
@@ -44,10 +42,7 @@ export const readIcon = (): string => readText(new URL('assets/icon.svg', import
 export const readText = (...files: readonly (string | URL)[]): string =>
   files.map((file) => readFileSync(file, 'utf8')).join('\n')
 
-/**
- * The files that every page of an area loads. Browsers may cache them for ever: a path contains the digest of its file, so a changed file has
- * another path.
- */
+/** The files that every page of an area loads. Browsers may cache them for ever: a path contains the digest of its file, so a changed file has another path. */
 export function pageAssets(folder: string, styleText: string, scriptText: string): PageAssets {
   const files = new Map<string, StaticFile>()
   const add = (type: 'css' | 'js' | 'svg', text: string): string => {
@@ -61,18 +56,15 @@ export function pageAssets(folder: string, styleText: string, scriptText: string
 
 type PageAssets = {
   readonly paths: AssetPaths
-  /** By path. */
+  /** Keys are paths. */
   readonly files: ReadonlyMap<string, StaticFile>
 }
 
-/**
- * Whether `If-None-Match` matches `etag` by weak comparison; `*` matches all. `Cache-Control: no-cache` of a request is ignored: it addresses caches on
- * the way, and `fetch` adds it to every request with `If-None-Match`.
- */
+/** Weak comparison; `*` matches all. `no-cache` of a request is ignored: it addresses caches, and `fetch` adds it to every `If-None-Match`. */
 export const namesEtag = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.trim() === '*' || ifNoneMatch.includes(etag.replace(/^W\//, ''))
 
-/** Answers with a file, gzipped if the client accepts gzip, or with 304 if `If-None-Match` matches. */
+/** Answers with the file, gzipped if the client accepts gzip, or with 304. */
 export function respondWithFile(ctx: ParameterizedContext, file: StaticFile): void {
   ctx.set(file.headers)
   if (namesEtag(ctx.get('If-None-Match'), file.etag)) {

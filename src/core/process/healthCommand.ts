@@ -4,7 +4,7 @@ import { Command } from 'commander'
 
 /**
  * The health check of a container, and for people. Exits with 0 if the admin port answers with a success status, or there is no admin port
- * (`ADMIN_PORT=0`). Otherwise prints the failed checks that the answer names, and exits with 1; without `ADMIN_PORT`, exits with 78.
+ * (`ADMIN_PORT=0`). Otherwise prints the failed checks, and exits with 1; without `ADMIN_PORT`, with 78.
  *
  * Docker restarts a container whose process ends, but not an unhealthy one. So the command kills a process that accepts connections and never answers.
  */
@@ -14,27 +14,23 @@ export const command = new Command().argument('<path>', '/livez or /readyz').act
     command.error('ADMIN_PORT must be that of the process: by default 9101 (api), 9102 (indexer) or 9103 (settings)', {
       exitCode: 78,
     })
-  // Without an admin port there is nothing to request.
   if (port === '0') return
   const host = process.env['ADMIN_HOST'] || '127.0.0.1'
   // Connecting to `0.0.0.0` or `::` reaches loopback.
-  const answer = await ask(`http://${isIPv6(host) ? `[${host}]` : host}:${port}${path}`)
+  const answer = await requestHealth(`http://${isIPv6(host) ? `[${host}]` : host}:${port}${path}`)
   if (answer === 'silence') await killService()
   process.exitCode = answer === 'yes' ? 0 : 1
 })
 
 type Answer = 'yes' | 'no' | 'silence'
-/** The checks in an answer of `/readyz`, by name. */
+/** Checks in an answer of `/readyz`, by name. */
 type CheckResults = Readonly<Record<string, { readonly ok: boolean; readonly problem?: string }>>
 
 const attempts = 3
 const attemptMs = 5_000
 
-/**
- * Requests `url` again after a timeout, because a container that was paused needs a moment to answer. Returns 'no' for a refused connection: the
- * process is starting or ending.
- */
-async function ask(url: string): Promise<Answer> {
+/** Tries again after a timeout: a container that was paused needs a moment. If the connection is refused, the process is starting or ending. */
+async function requestHealth(url: string): Promise<Answer> {
   for (let attempt = 0; attempt < attempts; attempt++)
     try {
       const response = await fetch(url, { signal: AbortSignal.timeout(attemptMs) })
@@ -50,10 +46,7 @@ async function ask(url: string): Promise<Answer> {
   return 'silence'
 }
 
-/**
- * Kills the children of the container's init; does nothing outside a container. Without an init the service is process 1, which nothing inside
- * the container can kill.
- */
+/** Kills the children of the container's init. Without an init the service is process 1, which nothing inside the container can kill. */
 async function killService(): Promise<void> {
   const isRunByDocker = process.ppid === 0
   if (!isRunByDocker) return

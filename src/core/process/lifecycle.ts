@@ -18,7 +18,7 @@ import { onStopSignals } from './stopSignals.ts'
 
 export type Started = {
   readonly checks: Checks
-  /** Admin pages besides `/livez`, `/readyz` and `/metrics`. */
+  /** Pages besides `/livez`, `/readyz` and `/metrics`. */
   pages?(health: Health): AdminPages
 }
 
@@ -37,7 +37,7 @@ export type ClientService = Service & {
 /** EX_CONFIG of sysexits.h. */
 const configExitCode = 78
 
-/** The default ports of a process. A process without `port` has an admin port only. */
+/** A process without `port` has an admin port only. */
 type DefaultPorts = { readonly port?: number; readonly adminPort: number }
 
 type ServiceOptions = DefaultPorts & {
@@ -48,10 +48,7 @@ type ServiceOptions = DefaultPorts & {
 
 export const serviceCommand = (options: ServiceOptions): Command => new Command().action(() => runService(options))
 
-/**
- * Runs a process until SIGTERM or SIGINT, then drains for `DRAIN_MS`, releases its resources and exits with 0. Exits with 78 for
- * configuration problems, with 1 for other failures. Logs JSON to stderr; serves the admin port.
- */
+/** Runs until SIGTERM or SIGINT, then drains for `DRAIN_MS`, releases resources and exits with 0. Exit code 78: configuration problem; 1: other failure. */
 async function runService(options: ServiceOptions): Promise<void> {
   let stop = (): void => process.exit(0)
   let force = stop
@@ -83,7 +80,6 @@ async function runService(options: ServiceOptions): Promise<void> {
   }
 }
 
-/** Opens the admin port, then starts the process. */
 async function start(options: ServiceOptions, checked: CheckedConfig, lifetime: Lifetime, log: Logger): Promise<void> {
   const { config, unreachable } = checked
   const { release, signal, fail, end } = lifetime
@@ -136,13 +132,10 @@ const pagesOf = (health: Health, metrics: Registry): AdminPages =>
     ],
   ])
 
-/** A valid configuration that no engine has rejected so far; `unreachable`: the engines that have not answered the probe. */
+/** No engine has rejected the configuration so far; `unreachable`: the engines that have not answered the probe. */
 type CheckedConfig = { readonly config: Config; readonly unreachable: readonly EngineProbe[] }
 
-/**
- * Reads and validates the configuration of this process, and tries it on the engines. When a setting is invalid or an engine rejects
- * it, writes every problem to stderr and exits with 78. An unreachable engine is no problem.
- */
+/** When a setting is invalid or an engine rejects it, writes every problem to stderr and exits with 78. An unreachable engine is no problem. */
 export const configOrExit = async (needs: readonly Need[]): Promise<Config> => (await checkedConfigOrExit(needs)).config
 
 async function checkedConfigOrExit(needs: readonly Need[], ports?: DefaultPorts): Promise<CheckedConfig> {
@@ -169,11 +162,14 @@ function exitWith(problems: readonly Problem[]): never {
 const lineOf = ({ path, rule }: Problem): string => `${path} ${rule}`
 
 async function listeningProblems(config: Config, { port, adminPort }: DefaultPorts): Promise<Problem[]> {
-  const own = port === undefined ? undefined : (config.PORT ?? port)
+  const servicePort = port === undefined ? undefined : (config.PORT ?? port)
   const admin = config.ADMIN_PORT ?? adminPort
-  if (admin !== 0 && own === admin) return [{ path: 'ADMIN_PORT', rule: `must differ from PORT: both are ${admin}` }]
+  if (admin !== 0 && servicePort === admin)
+    return [{ path: 'ADMIN_PORT', rule: `must differ from PORT: both are ${admin}` }]
   const problems = await Promise.all([
-    own === undefined ? undefined : problemAt({ port: own, host: config.HOST }, { port: 'PORT', host: 'HOST' }),
+    servicePort === undefined
+      ? undefined
+      : problemAt({ port: servicePort, host: config.HOST }, { port: 'PORT', host: 'HOST' }),
     admin === 0
       ? undefined
       : problemAt({ port: admin, host: config.ADMIN_HOST }, { port: 'ADMIN_PORT', host: 'ADMIN_HOST' }),
@@ -181,7 +177,7 @@ async function listeningProblems(config: Config, { port, adminPort }: DefaultPor
   return problems.filter((problem) => problem !== undefined)
 }
 
-/** Listens on an address for a moment, and disconnects clients meanwhile. Returns the problem if the address cannot be listened on. */
+/** Listens on the address for a moment; undefined if that works. */
 async function problemAt(address: ListenAddress, names: { port: string; host: string }): Promise<Problem | undefined> {
   const server = createServer((socket) => socket.destroy())
   try {

@@ -3,19 +3,16 @@ import type { Logger } from 'pino'
 
 const stopDeadlineMs = 8_000
 
-/** The end of a process. At its end, a process closes all resources, for eight seconds at most, then exits. */
+/** At its end, a process closes all resources, for eight seconds at most, then exits. */
 export interface Lifetime {
-  /** Aborts when the process stops. */
   readonly signal: AbortSignal
-  /** Whether the process drains or stops. */
   readonly isStopping: () => boolean
   /** Registers a resource to close at the end, last in, first out. `what` names it in the log. */
   readonly release: (what: string, releaser: () => Promise<unknown>) => void
-  /** Logs the error, and ends the process with `exitCode`, by default 1. */
   readonly fail: (error: unknown, exitCode?: number) => void
   /** Makes `/readyz` answer 503, and ends the process `drainMs` later. */
   readonly drain: (drainMs: number) => void
-  /** Ends the process. A repeated call only changes the exit code, if it names one. */
+  /** Ends the process. A repeated call only changes the exit code, if given. */
   readonly end: (exitCode?: number) => void
 }
 

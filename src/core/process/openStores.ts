@@ -9,13 +9,11 @@ import { AccountKeyStore } from '../redis/accountKeyStore.ts'
 import type { OnCommand } from '../redis/redis.ts'
 import type { ClientService, Service } from './lifecycle.ts'
 
-/** What a process needs to open its clients. */
 export type Opening = Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'release'>
 
-/** What a process that serves clients needs to start. */
 export type Serving = Opening & Pick<ClientService, 'untilAble'>
 
-/** Opens Redis, measures calls to Redis and `elasticsearch`, and closes both when the process ends. */
+/** Measures calls to Redis and `elasticsearch`, and closes both when the process ends. */
 export function openStores({ config, engines, log, metrics, release }: Opening, elasticsearch?: Client) {
   const calls = measureCalls(metrics)
   if (elasticsearch !== undefined) {
@@ -28,7 +26,7 @@ export function openStores({ config, engines, log, metrics, release }: Opening, 
   return { redis, accountKeys: new AccountKeyStore(redis) }
 }
 
-/** Logs when a node of Elasticsearch stops answering: the client then sends requests to another node, and reports nothing. */
+/** When a node stops answering, the client sends requests to another node, and reports nothing. */
 function logDeadNodes({ connectionPool: pool }: Client, log: Logger): void {
   const markDead = pool.markDead.bind(pool)
   pool.markDead = (node) => {
@@ -38,7 +36,6 @@ function logDeadNodes({ connectionPool: pool }: Client, log: Logger): void {
   }
 }
 
-/** Opens Kafka, and closes sources and sink when the process ends. */
 export function openKafka({ config, engines, log, release }: Omit<Opening, 'metrics'>) {
   const kafka = engines.kafka(config, log)
   release('kafka sink', () => kafka.sink.disconnect())
@@ -52,7 +49,6 @@ export function openKafka({ config, engines, log, release }: Omit<Opening, 'metr
 
 const bucketsSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Registers metrics of Elasticsearch requests and Redis commands. */
 export function measureCalls(registry: Registry) {
   const { counter, histogram } = metricsIn(registry)
   const durations = histogram(
@@ -81,7 +77,7 @@ export function measureCalls(registry: Registry) {
   return { ofElasticsearch, ofRedis }
 }
 
-/** The name of the Elasticsearch API in a path: `search` in `/a,b/_search`. Index names never begin with `_`. */
+/** `search` in `/a,b/_search`. Index names never begin with `_`. */
 const callOf = (path: string): string => /\/_([a-z_]+)/.exec(path)?.[1] ?? 'index'
 
 function elasticsearchKind(error: Error): string {

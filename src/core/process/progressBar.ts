@@ -1,16 +1,14 @@
 import cliProgress from 'cli-progress'
 
 export interface ProgressBar {
-  /** Shows that `value` of the total is done. */
   reach(value: number): void
   /** Restores the terminal; call it even if the work fails. */
   end(): void
 }
 
-/** How often progress is written if there is no terminal. */
 const lineEveryMs = 10_000
 
-/** Shows progress towards `total` with the time left: a bar on a terminal, otherwise a line every ten seconds. */
+/** Shows progress with the time left: a bar on a terminal, otherwise a line every ten seconds. */
 export function startProgressBar(label: string, total: number, stream: NodeJS.WriteStream): ProgressBar {
   const format = `${label} {bar} {value} of {total}{eta_formatted}`
   const output = { stream, hideCursor: true, noTTYOutput: true, notTTYSchedule: lineEveryMs }
@@ -22,15 +20,13 @@ export function startProgressBar(label: string, total: number, stream: NodeJS.Wr
   }
 }
 
-/** Formats the time left; empty while it is unknown: cli-progress then passes a word. */
+/** Empty while the time is unknown: cli-progress then passes a word. */
 const timeLeft = (eta: unknown, options: cliProgress.Options, roundedToMultipleOf: number): string =>
   typeof eta === 'number' ? `, ${cliProgress.Format.TimeFormat(eta, options, roundedToMultipleOf).trim()} left` : ''
 
-/** Reports steps and progress of a command on a terminal. */
 export interface TerminalReport {
-  /** Writes a line. */
   step(text: string): void
-  /** Shows that `done` of `total` is done; a new `what` or total begins a new bar. */
+  /** A new `what` or total begins a new bar. */
   progress(what: string, done: number, total: number): void
   /** Restores the terminal; call it even if the work fails. */
   end(): void

@@ -5,22 +5,20 @@ import type { Lifetime } from './lifetime.ts'
 /** How long a process that serves clients waits for its checks before it listens. While they fail, it could only answer 503. */
 const listensWithinMs = 3_000
 
-/** What `/readyz` answers. */
 export interface Readiness {
   readonly health: Health
   /** Adds checks, and resolves when all have passed at the same time, or after three seconds. */
   readonly untilAble: (checks: Checks) => Promise<void>
-  /** Called once the process has started; adds checks. */
   readonly started: (checks: Checks) => void
 }
 
 /**
- * Decides when a process is ready: once it has started, and until it stops.
+ * A process is ready once it has started, and until it stops.
  *
- * A process without clients is also not ready while a check fails. A process with clients stays ready: otherwise, at the outage of one engine, a load
- * balancer would remove every process, and refuse connections instead of passing on 503 and cached answers. But before the process is ready for the
- * first time, all its checks must pass once, so that a release that cannot work does not replace a release that works. This is not required if an
- * engine was unreachable at the start (`isEngineAway`).
+ * A process without clients is also not ready while a check fails. A process with clients stays ready. Otherwise, at the outage of one engine, a load
+ * balancer would remove every process, and refuse connections instead of passing on 503 and cached answers. But all checks must pass once before it is
+ * first ready, so that a release that cannot work does not replace a release that works. Exception: an engine was unreachable at the start
+ * (`isEngineAway`).
  */
 export function readinessOf(servesClients: boolean, isEngineAway: boolean, lifetime: Lifetime): Readiness {
   let isStarted = false

@@ -1,7 +1,4 @@
-/**
- * Exits with 78 and a message if Node is too old: an old Node would only report an unknown file extension. `bin/tidemark` preloads this file. The file is
- * CommonJS, so that every Node can run it.
- */
+/** An old Node would only report an unknown file extension. `bin/tidemark` preloads this file; it is CommonJS, so that every Node can run it. */
 
 /** EX_CONFIG of sysexits.h. */
 const configExitCode = 78

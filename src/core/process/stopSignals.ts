@@ -1,10 +1,6 @@
-/**
- * At Ctrl-C, a terminal signals the process group: npm and its child. npm forwards the signal, so the child gets it twice within milliseconds. A person
- * who presses Ctrl-C twice takes longer than this.
- */
+/** At Ctrl-C, a terminal signals npm and its child, and npm forwards the signal: the child gets it twice within milliseconds. */
 const sameSignalMs = 1_000
 
-/** Calls `stop` at the first SIGTERM or SIGINT. Calls `force` at each further signal, unless it comes within a second after the first. */
 export function onStopSignals(stop: () => void, force: () => void): void {
   let firstAtMs: number | undefined
   const onSignal = (): void => {

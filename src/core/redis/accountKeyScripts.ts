@@ -2,15 +2,14 @@ import { script } from './redis.ts'
 
 /*
  * A field of the hash `teamKeys` is `<position> <value>` of the key's newest record. The position is empty if it is unknown, and `-<epoch ms>` for a
- * change whose record no indexer has read yet. The value is JSON as `accountKeyValue` renders it. A reserved slot has an empty position and the value
- * `{"revision":0,"reservedUntilMs":…}`. Scripts store values as they got them: Lua would lose digits of revisions if it encoded them again.
+ * change whose record no indexer has read yet. The value is JSON as `accountKeyValue` renders it; Lua would lose digits of revisions, so scripts never
+ * encode it. A reserved slot has an empty position and the value `{"revision":0,"reservedUntilMs":…}`.
  *
- * Once an indexer has read the record of a deletion, the deletion moves to the hash `deletedKeys`, which grows for ever. So no script reads all of
- * `deletedKeys`.
+ * Once an indexer has read the record of a deletion, the deletion moves to the hash `deletedKeys`, which grows for ever. So no script reads all of it.
  *
  * The hash `accountKey` of a digest has a field `<teamId>/<keyId>` → holder for each live key (active, revoked or expired) with the digest. A key with
- * live records in two partitions has a second field, `<teamId>/<keyId> in another partition`: a deletion in one partition does not remove the record in
- * the other, by which the key could come back. A digest with two fields or more is contested: no request is accepted with it.
+ * live records in two partitions has a second field, `<teamId>/<keyId> in another partition`: if one record is deleted, the other could bring the key
+ * back. A digest with several fields is contested: no request is accepted with it.
  */
 
 const decode = `
@@ -23,7 +22,7 @@ end`
 
 /**
  * Lua `claim(digests, contested, digest, name, holder, isSplit)`: adds the key `name` to the hash of its digest, or removes it if `holder` is nil. Then
- * adds the digest to the set `contested`, or removes it. `isSplit`: the key has live records in two partitions.
+ * updates the set `contested`. `isSplit`: the key has live records in two partitions.
  */
 const claim = `
 local function claim(digests, contested, digest, name, holder, isSplit)
@@ -35,7 +34,7 @@ end`
 
 /**
  * Stores a state of a key unless the stored state wins. A deletion wins, then the higher revision, then a revocation: concurrent writers may make two
- * states of one revision. Returns `newest` (`Applied`) also for a stored deletion without a position, because its record may never have been appended.
+ * states of one revision. `newest` of the reply: see `Applied` (accountKeyStore.ts).
  */
 export const applyScript = script(`${decode}${claim}
 local teamKeys, deletedKeys, digests, contested = unpack(KEYS)
@@ -78,7 +77,7 @@ if old.key and not (new.key and new.key.digest == old.key.digest) then claim(dig
 if new.key then claim(digests, contested, new.key.digest, name, holder, split) end
 return {'applied'}`)
 
-/** Removes a key if the position of its newest record is still the expected one; returns 0 otherwise. */
+/** Returns 0 and changes nothing if the position of the key's newest record is not the expected one. */
 export const forgetScript = script(`${decode}${claim}
 local teamKeys, digests, contested = unpack(KEYS)
 local name, id, expected = unpack(ARGV)
@@ -88,7 +87,7 @@ redis.call('HDEL', teamKeys, id)
 if entry.key then claim(digests, contested, entry.key.digest, name) end
 return 1`)
 
-/** Reserves one of the team's slots for the key `id`, and deletes expired slots. Once a state of the key is applied, it replaces the slot. */
+/** Also deletes expired slots. The first applied state of the key `id` replaces its slot. */
 export const reserveScript = script(`${decode}
 local teamKeys, deletedKeys = unpack(KEYS)
 local id, now, untilMs, max = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
@@ -109,7 +108,7 @@ if isFull then return 'full' end
 redis.call('HSET', teamKeys, id, ' {"revision":0,"reservedUntilMs":' .. untilMs .. '}')
 return 'reserved'`)
 
-/** Ends a replay, and marks the account keys as complete. Returns 0 if the replay's key in Redis has expired, or Redis was flushed meanwhile. */
+/** Returns 0 if the replay has expired, or Redis was flushed meanwhile. */
 export const completeScript = script(`
 if redis.call('DEL', KEYS[2]) == 0 then return 0 end
 redis.call('SET', KEYS[1], ARGV[1])

@@ -16,22 +16,22 @@ import type { RedisConnection } from './redis.ts'
 import { scanHashes } from './scanHashes.ts'
 
 /**
- * The outcome of applying a state. `incomplete`: the store is not complete, so nothing was applied. `stale`: the same or a newer state is stored.
- * `conflict`: another state of the same revision is stored. `newest`: the stored state, if the caller must append it again: its record is before the
- * applied record, so compaction would delete it; or it is a deletion whose record may never have been appended.
+ * `incomplete`: keys are missing in Redis, so nothing was applied. `stale`: the same or a newer state is stored. `conflict`: another state of the same
+ * revision is stored. `newest`: a stored state to append again, because compaction would delete its record, which is before the applied record; or because
+ * a deletion's record may never have been appended.
  */
 export type Applied = {
   readonly kind: 'applied' | 'incomplete' | 'stale' | 'conflict'
   readonly newest: AccountKeyState | undefined
 }
 
-/** `full`: other keys fill all slots. `held`: a key with this id exists. `surplus`: it exists, and the other keys of the team fill all slots. */
+/** Other keys fill all slots (`full`), the key exists (`held`), or both (`surplus`). */
 type Reserved = 'reserved' | 'full' | 'held' | 'surplus' | 'deleted'
 
 /** A contested digest (`accountKeyScripts.ts`). `keys`: `<teamId>/<keyId>` of its live keys, and `<teamId>/<keyId> in another partition`. */
 export type ContestedDigest = { readonly digest: Digest; readonly keys: readonly string[] }
 
-/** Redis may lack account keys: it is new, or has lost data, and no indexer has replayed the keys since. */
+/** Redis is new or has lost data, and no indexer has replayed the account keys since. */
 export class AccountKeysIncomplete extends Error {
   constructor() {
     super('the account-key store is not complete until an indexer has replayed the keys; is one running?')
@@ -39,15 +39,11 @@ export class AccountKeysIncomplete extends Error {
   }
 }
 
-/** A replay that takes longer does not count as complete. */
 const replayLifeMs = 3_600_000
 
 type ApplyReply = readonly [kind: Applied['kind'], newest?: string | null]
 
-/**
- * The account keys in Redis, which authenticate requests; Kafka is their durable copy. Scripts compare revisions, so records may be applied twice,
- * late, and by several writers at once.
- */
+/** The keys that authenticate requests; Kafka has their durable copy. Records may be applied twice, late, and by several writers at once. */
 export class AccountKeyStore {
   readonly #redis: RedisConnection
 
@@ -55,7 +51,7 @@ export class AccountKeyStore {
     this.#redis = redis
   }
 
-  /** The run of Redis, if it contains every account key; undefined while keys are missing. */
+  /** Undefined while keys are missing in the present run of Redis. */
   async completeRun(): Promise<string | undefined> {
     const { client, keys, runId } = this.#redis
     const completeOn = await client.get(keys.accountKeysComplete)
@@ -66,10 +62,7 @@ export class AccountKeyStore {
     return (await this.completeRun()) !== undefined
   }
 
-  /**
-   * Applies a state of a key. `position`: the position of the state's record, or `-<epoch ms>` of now if the record is still to be appended. With
-   * `when complete`, an incomplete store stays as it is.
-   */
+  /** Applies a state of a key. `position`: the position of the state's record, or `-<epoch ms>` of now if the record is still to be appended. */
   async apply(
     teamId: TeamId,
     keyId: EntityId,
@@ -96,36 +89,34 @@ export class AccountKeyStore {
     return reply
   }
 
-  /** The team's live keys. Rejects with `AccountKeysIncomplete`. */
   async list(teamId: TeamId): Promise<AccountKey[]> {
     const fields = await this.#fields(teamId)
     return Object.values(fields).flatMap((field) => readField(field)?.key ?? [])
   }
 
-  /** The keys (null if deleted) that changed before `beforeMs`, and whose record no indexer has read yet. Rejects with `AccountKeysIncomplete`. */
+  /** The keys (null if deleted) that changed before `beforeMs`, and whose record no indexer has read yet. */
   async unread(teamId: TeamId, beforeMs: number): Promise<[EntityId, AccountKey | null][]> {
     const fields = await this.#fields(teamId)
     const waiting = Object.entries(fields).filter(([, field]) => Number(/^-(\S+) /.exec(field)?.[1]) < beforeMs)
     return waiting.map(([id, field]) => [id as EntityId, readField(field)?.key ?? null])
   }
 
-  /** The newest state of a key; undefined if it is unknown or only has a reserved slot. Rejects with `AccountKeysIncomplete`. */
+  /** The newest state of a key; undefined if the key is unknown or only has a reserved slot. */
   async find(teamId: TeamId, keyId: EntityId): Promise<AccountKeyState | undefined> {
-    // In this order: a deletion moves a key from `teamKeys` to `deletedKeys`, so a key that is deleted meanwhile is not missed.
+    // In this order: if the key is deleted meanwhile, it moves from `teamKeys` to `deletedKeys`, and is found there.
     const [field, deleted] = await this.#readWhole(({ client, keys }) =>
       Promise.all([keys.teamKeys(teamId), keys.deletedKeys(teamId)].map((name) => client.hget(name, keyId))),
     )
     return readField(field ?? deleted ?? '')
   }
 
-  /** Key → its last use, at most a minute too early; unused keys are left out. For display only, because Redis may lose it. */
+  /** Key → its last use; the key may have been used for another minute. Leaves out unused keys. For display only: Redis may lose it. */
   async lastUse(teamId: TeamId): Promise<ReadonlyMap<EntityId, Instant>> {
     const { client, keys } = this.#redis
     const uses = Object.entries(await client.hgetall(keys.lastUse(teamId)))
     return new Map(uses.map(([keyId, epochMs]) => [keyId as EntityId, toInstant(Number(epochMs))]))
   }
 
-  /** The contested digests: at most `max` digests, with at most `max` keys each. */
   async contested(max: number): Promise<ContestedDigest[]> {
     const { client, keys } = this.#redis
     const digests = ((await client.smembers(keys.contestedDigests)) as Digest[]).sort().slice(0, max)
@@ -133,7 +124,7 @@ export class AccountKeyStore {
     return digests.map((digest, at) => ({ digest, keys: (claims[at] ?? []).sort().slice(0, max) }))
   }
 
-  /** Key → position of its record, for every live key whose record an indexer has read. Reads the whole store in pages. */
+  /** Key → position of its record, for every live key whose record an indexer has read. */
   async readPositions(): Promise<Map<DocumentId, AppendPosition>> {
     const positions = new Map<DocumentId, AppendPosition>()
     for await (const [teamId, fields] of scanHashes(this.#redis, this.#redis.keys.teamKeys('')))
@@ -145,7 +136,7 @@ export class AccountKeyStore {
     return positions
   }
 
-  /** Removes a live key whose record at `position` is no longer in the topic; resolves with false if the key has another position by now. */
+  /** Removes a live key whose record at `position` is no longer in the topic. Resolves with false if the key has another position by now. */
   async forget(id: DocumentId, position: AppendPosition): Promise<boolean> {
     const { keys } = this.#redis
     const names = [keys.teamKeys(teamIdOf(id)), keys.accountKey(''), keys.contestedDigests]
@@ -153,8 +144,8 @@ export class AccountKeyStore {
   }
 
   /**
-   * Starts a replay of all records; `token` is unique to it. `complete` ends the replay, and resolves with false if Redis may have lost keys since its
-   * start, or it took more than an hour: then it must be repeated.
+   * `token` is unique to the replay. `complete` ends it, and resolves with false if Redis may have lost keys, or the replay took more than an hour: then
+   * it must be repeated.
    */
   async beginReplay(token: string): Promise<{ complete(): Promise<boolean> }> {
     const { client, keys, runId } = this.#redis
@@ -171,7 +162,7 @@ export class AccountKeyStore {
   #fields = (teamId: TeamId): Promise<Record<string, string>> =>
     this.#readWhole(({ client, keys }) => client.hgetall(keys.teamKeys(teamId)))
 
-  /** Reads from the store in one round trip. Rejects unless it is complete before and after: Redis may lose all keys in between. */
+  /** Rejects with `AccountKeysIncomplete` unless the store is complete before and after: Redis may lose all keys in between. */
   async #readWhole<T>(read: (redis: RedisConnection) => Promise<T>): Promise<T> {
     const [before, result, after] = await Promise.all([this.isComplete(), read(this.#redis), this.isComplete()])
     if (before && after) return result
@@ -179,7 +170,6 @@ export class AccountKeyStore {
   }
 }
 
-/** The holder of a live key, as stored for look-ups. */
 export const holderOf = (teamId: TeamId, keyId: EntityId, { state, expiresAt }: AccountKey): KeyHolder => ({
   teamId,
   keyId,
@@ -187,7 +177,7 @@ export const holderOf = (teamId: TeamId, keyId: EntityId, { state, expiresAt }: 
   expiresAtMs: expiresAt == null ? null : Date.parse(expiresAt),
 })
 
-/** Parses a field of `teamKeys` or `deletedKeys` (`accountKeyScripts.ts`); undefined for a reserved slot, and for an empty text. */
+/** Parses a field of `teamKeys` or `deletedKeys` (accountKeyScripts.ts); undefined for a reserved slot and an empty text. */
 export function readField(field: string): AccountKeyState | undefined {
   const value = field.slice(field.indexOf(' ') + 1)
   const state = value === '' ? undefined : (JSON.parse(value) as AccountKeyState)

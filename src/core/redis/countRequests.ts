@@ -2,13 +2,10 @@ import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import type { CountRequests } from './keyLookups.ts'
 import type { RedisConnection } from './redis.ts'
 
-/** The length of a key's rate-limit window. A window begins with the first request after the end of the last one. */
+/** A key's rate-limit window. It begins with the first request after the end of the last window. */
 export const windowSeconds = 60
 
-/**
- * Counts requests in Redis, so that all API processes share the window of a key. `limit`: accepted requests in a window; requests above it are counted,
- * too.
- */
+/** In Redis, so that all API processes share the window of a key. Requests above `limit` are counted, too. */
 export function countRequests({ client, keys }: RedisConnection, limit: number): CountRequests {
   const limiter = new RateLimiterRedis({
     storeClient: client,
@@ -22,7 +19,7 @@ export function countRequests({ client, keys }: RedisConnection, limit: number):
   }
 }
 
-/** Above the limit, the limiter rejects with its result. Returns this result, and throws any other reason. */
+/** Above the limit, the limiter rejects with its result. */
 function exceeded(reason: unknown): RateLimiterRes {
   if (reason instanceof RateLimiterRes) return reason
   throw reason

@@ -10,23 +10,20 @@ import {
 } from './listVersions.ts'
 import { type RedisConnection, script } from './redis.ts'
 
-/** The key with a digest. `expiresAtMs` (epoch ms) is null for a key without expiry. */
+/** `expiresAtMs` (epoch ms) is null for a key without expiry. */
 export type KeyHolder = { teamId: TeamId; keyId: EntityId; state: 'active' | 'revoked'; expiresAtMs: number | null }
 
-/** Whether a key is accepted at `nowMs` (epoch ms). */
 export const isValid = ({ state, expiresAtMs }: KeyHolder, nowMs: number): boolean =>
   state === 'active' && (expiresAtMs === null || nowMs < expiresAtMs)
 
-/** A key's requests in its current rate-limit window, and the milliseconds until the window ends. */
 export type RequestWindow = { readonly requests: number; readonly leftMs: number }
 
-/** Counts `requests` more requests of the key `<teamId>/<keyId>`; resolves with its window after the last of these requests. */
+/** Resolves with the window of the key `<teamId>/<keyId>` after the last of these requests. */
 export type CountRequests = (key: string, requests: number) => Promise<RequestWindow>
 
 /**
- * The result of a look-up. `found`: a key has this digest; it may be revoked or expired (`isValid`). `window.requests` is 0 unless this request was
- * counted. `unknown`: no key has this digest, or the digest is contested (`accountKeyScripts.ts`): shared by several keys, or by records of a key in
- * two partitions. `incomplete`: Redis may lack account keys, so the digest may belong to a missing key.
+ * `found`: a key has this digest; it may be revoked or expired (`isValid`). `window.requests` is 0 unless this request was counted. `unknown`: no key has
+ * this digest, or it is contested (accountKeyScripts.ts). `incomplete`: Redis may lack account keys, so the digest may belong to a missing key.
  */
 export type Lookup =
   | {
@@ -38,19 +35,16 @@ export type Lookup =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'incomplete' }
 
-/** Looks a key up by its digest. With `countedAtMs` (epoch ms), counts the request if the key is valid at that time. */
+/** With `countedAtMs` (epoch ms), counts the request if the key is valid at that time. */
 export type LookUp = (digest: Digest, countedAtMs?: number) => Promise<Lookup>
 
 const lastUseLifeSeconds = 90 * 86_400
-/** The most digests in one call: Redis answers no other client while it runs the script. */
+/** More digests would block Redis for too long: it answers no other client while it runs the script. */
 const maxKeysPerCall = 64
-/** The most digests whose keys are cached. The next request with an evicted digest needs a second round trip. */
+/** The next request with an evicted digest needs a second round trip. */
 const maxOpened = 10_000
 
-/**
- * Finds the keys with the digests, and the freshness of their teams' lists. Finds no key for a contested digest (`accountKeyScripts.ts`), even if all
- * keys but one of this digest are revoked.
- */
+/** A contested digest has no holder, even if all but one of its keys are revoked. */
 const lookupScript = script(`${freshnessLua}
 local function lookUp(digest)
   local holders = redis.call('HVALS', digest)
@@ -71,18 +65,17 @@ type PendingLookup = {
   readonly requests: { resolve(lookup: Lookup): void; reject(error: unknown): void }[]
 }
 
-/** A count that was sent with a look-up, for the key that the digest opened before. */
+/** A count that was sent with a look-up, for the key that the digest had before. */
 type Counted = { readonly key: string; readonly window: Promise<RequestWindow> }
 
 const uncounted: RequestWindow = { requests: 0, leftMs: 0 }
 
 /**
- * Looks keys up for requests, and counts the requests by `count`. One call to Redis is under way at a time. Requests that arrive meanwhile share the
- * next call, so that they read what was written before they arrived. If the call under way fails, the requests that wait for the next one fail with it.
+ * Looks keys up for requests, and counts the requests by `count`. One call to Redis is under way at a time. Requests that arrive meanwhile share the next
+ * call, so that they read what was written before they arrived. If the call under way fails, so do the requests that wait for the next call.
  */
 export function shareLookups(redis: RedisConnection, count: CountRequests = async () => uncounted): LookUp {
   const { countAhead, answer } = countingIn(redis, count)
-  /** The look-ups of the call under way; empty while there is no call. */
   let underWay: readonly PendingLookup[] = []
   let waiting = new Map<string, PendingLookup>()
 
@@ -130,23 +123,23 @@ export function shareLookups(redis: RedisConnection, count: CountRequests = asyn
 }
 
 interface Counting {
-  /** Counts requests for the key that their digest opened last; undefined if no such key is cached, or the requests are not to be counted. */
+  /** Sends the count. Undefined if the key of the digest is not cached, or the requests are not counted. */
   readonly countAhead: (pending: PendingLookup) => Counted | undefined
   /**
-   * Answers requests, each with its own number in the window. Example: the window has 7 requests after 3 that shared a call, so they get 5, 6 and 7.
-   * The time of a window's first request is stored as the last use of the key.
+   * Each request gets its own number in the window. Example: 3 requests share a call, after which the window has 7, so they get 5, 6 and 7. The time of a
+   * window's first request is the key's last use.
    */
   readonly answer: (pending: PendingLookup, lookup: Lookup, counted: Counted | undefined) => Promise<void>
 }
 
 /**
- * Counts requests of a digest for its key. If the key that the digest opened last is cached, they are counted in the round trip of the look-up.
- * Otherwise they are counted after it, and only if the key is valid, so that unknown digests create no counters.
+ * If the key that a digest had last is cached, requests are counted in the round trip of the look-up. Otherwise they are counted after it, and only if the
+ * key is valid, so that unknown digests create no counters.
  */
 function countingIn({ client, keys }: RedisConnection, count: CountRequests): Counting {
   const opened = new LRUCache<Digest, string>({ max: maxOpened })
 
-  /** Stores the last use of a key. No request waits for this or fails with it, because it is for display only. */
+  /** For display only, so no request waits for this or fails with it. */
   const noteUse = ({ teamId, keyId }: KeyHolder, atMs: number): void => {
     const name = keys.lastUse(teamId)
     Promise.all([client.hset(name, keyId, atMs), client.expire(name, lastUseLifeSeconds)]).catch(() => undefined)
@@ -200,8 +193,8 @@ function lookupIn(reply: LookupReply[1] | undefined): Lookup {
 }
 
 /**
- * The holders of keys in the order of `digests`, in one round trip; null for an unknown or contested digest (`Lookup`). Undefined unless the store is
- * complete before and after the read: while it reads, Redis may lose all keys, or a replay may end, and then a null would prove nothing.
+ * Null for an unknown or contested digest. Undefined unless the store is complete before and after: Redis may lose all keys meanwhile, or a replay may
+ * end, and then a null would prove nothing.
  */
 export async function readHolders(
   { client, keys, runId }: RedisConnection,

@@ -7,20 +7,17 @@ import type { RedisKeys } from './redisKeys.ts'
 /** Changes with every visible change of a list or of an entity in it. The API makes ETags from it. */
 export type ListVersion = Branded<string, 'ListVersion'>
 
-/** What one script reads for a request of a team. Watermark and versions are true of these indices. */
+/** Read by one script, so that watermark and versions are true of these indices. */
 export type Freshness = {
   /** Everything appended to Kafka before this instant is searchable. Null while a partition has no such time, or if deletions may be missing. */
   readonly watermark: Instant | null
   /** Null for a list without `indices`. */
   readonly versions: Readonly<Record<EntityType, ListVersion | null>>
-  /**
-   * The indices of the serving generation. Undefined while Redis names no serving generation, or lacks the visible position of a partition: then the
-   * API searches the read aliases. The aliases may point to another generation, because a switch moves them last.
-   */
+  /** Undefined while no generation serves, or a partition has no visible position. Then the API searches the read aliases, which a switch moves last. */
   readonly indices: Readonly<Record<EntityType, ListIndices | undefined>>
 }
 
-/** Arguments of `freshnessOf`: names and name prefixes to read, and a change token for lists without one. */
+/** Names and name prefixes that `freshnessOf` reads, and a token for lists without a token. */
 export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => [
   keys.serving,
   keys.changeToken(''),
@@ -28,17 +25,14 @@ export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => 
   ...entityTypes.map((type) => keys.visiblePositions(type, '')),
 ]
 
-/** The number of `freshnessValues`. */
 export const freshnessValueCount = 3 + entityTypes.length
 
 /**
  * Lua `freshnessOf(team, first)`, with `freshnessValues` from ARGV[first] on. Call it before the search: a version that is read later may name a change
- * that the search has not returned.
+ * that the search has not returned. A list without a token gets `newToken`, if a generation serves.
  *
- * It reads tokens and watermark in one step. Otherwise: the API reads the token; an indexer publishes a change, with a new token and a later watermark;
- * the API reads this watermark, and answers 304 to a client with the old token, as if the change were included.
- *
- * A list without a token gets `newToken`, if a generation serves.
+ * It reads tokens and watermark in one step. Otherwise: the API reads the token. An indexer publishes a change, with a new token and a later watermark.
+ * The API reads this watermark, and answers 304 to a client with the old token, as if the client had the change.
  */
 export const freshnessLua = `
 local function freshnessOf(team, first)
@@ -67,7 +61,6 @@ type ListReply = readonly [
   details: string | null,
 ]
 
-/** The result of `freshnessOf`: the generation, then the values of the list of forms, then of submissions. */
 export type FreshnessReply = readonly [generation: string | null, ...forms: ListReply, ...submissions: ListReply]
 
 const readVersionsScript = script(`
@@ -80,7 +73,7 @@ end
 for i = 4, #ARGV do table.insert(read, redis.call('GET', ARGV[i])) end
 return read`)
 
-/** The versions of `lists`, in their order, in one round trip; null for a list that has no version. */
+/** In the order of `lists`; null for a list without a version. */
 export async function readVersionsOf(
   redis: RedisConnection,
   lists: readonly TeamList[],
@@ -95,7 +88,6 @@ export async function readVersionsOf(
   )
 }
 
-/** Converts the reply of `freshnessOf`. */
 export function freshnessIn([generation, ...lists]: FreshnessReply): Freshness {
   const forms = lists.slice(0, listReplyLength) as unknown as ListReply
   const submissions = lists.slice(listReplyLength) as unknown as ListReply
@@ -118,6 +110,6 @@ const listVersionIn = (generation: string | null, reply: ListReply): ListVersion
 const lowestOf = (forms: string | null, submissions: string | null): Instant | null =>
   forms === null || submissions === null ? null : toInstant(Math.min(Number(forms), Number(submissions)))
 
-/** After Redis has lost tokens, a new salt changes the versions of all lists of a generation at once (`visiblePositions.ts`). */
+/** After Redis has lost tokens, a new salt changes all versions of a generation (visiblePositions.ts). */
 const versionOf = (generation: string | null, salt: string | null, token: string | null): ListVersion | null =>
   generation === null || salt === null || token === null ? null : (`${generation} ${salt} ${token}` as ListVersion)

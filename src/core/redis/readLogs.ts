@@ -1,12 +1,12 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
 import type { RedisConnection } from './redis.ts'
 
-/** The state that is stored for a generation expires after this time without another write. */
+/** After this time without a write, the state of a generation expires. */
 const lifeMs = 365 * 86_400_000
 
 /**
- * Stores the state of the logs from which a generation was read: topic/partition → text. The metadata of commits would not do: when a topic is deleted,
- * Kafka deletes its commits, too, and a new topic of the same name would be mistaken for the log that was read.
+ * Stores the state of the logs from which a generation was read: topic/partition → text. Commits would not do: Kafka deletes them with their topic, and a
+ * new topic of the same name would be mistaken for the log that was read.
  */
 export async function keepReadLogs(
   { client, keys }: RedisConnection,
@@ -19,7 +19,7 @@ export async function keepReadLogs(
   await client.pexpire(key, lifeMs)
 }
 
-/** Reads what `keepReadLogs` has stored for a generation; empty if Redis has lost it. */
+/** As stored by `keepReadLogs`; empty if Redis has lost it. */
 export async function readLogsOf(
   { client, keys }: RedisConnection,
   generation: GenerationTag,

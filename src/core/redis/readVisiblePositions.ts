@@ -12,15 +12,13 @@ import { type RedisConnection, script } from './redis.ts'
 import { readServing } from './serving.ts'
 import type { CursorKey } from './visiblePositions.ts'
 
-/** The times of the visible positions of the serving generation. */
 export type VisibleTimes = {
-  /** The watermark of answers: the lowest time (epoch ms) of all partitions; undefined while there is no watermark. */
+  /** The lowest time (epoch ms) of all partitions; undefined while a partition has no time, or deletions may be missing. */
   readonly watermarkMs: number | undefined
-  /** Everything that was appended to the partition before this time (epoch ms) is searchable; undefined while no such time is published. */
+  /** Everything that was appended to the partition before this time (epoch ms) is searchable. */
   timeMs(type: EntityType, partition: number): number | undefined
 }
 
-/** Reads the times of the serving generation. */
 export async function readVisibleTimes(redis: RedisConnection): Promise<VisibleTimes> {
   const { client, keys } = redis
   const serving = await readServing(redis)
@@ -37,29 +35,32 @@ export async function readVisibleTimes(redis: RedisConnection): Promise<VisibleT
   }
 }
 
-/** The published positions of a generation: partition → the offset below which every record is searchable. Leaves out partitions without a position. */
+/** Every record below offset `position` is searchable. Everything that was appended before `timeMs` (epoch ms; 0 if unknown) is below `position`. */
+export type VisiblePosition = { readonly position: number; readonly timeMs: number }
+
+/** The published positions of a generation, by partition. Leaves out partitions without a position. */
 export async function readPublishedPositions(
   { client, keys }: RedisConnection,
   type: EntityType,
   generation: GenerationTag,
-): Promise<ReadonlyMap<number, number>> {
-  const fields = Object.entries(await client.hgetall(keys.visiblePositions(type, generation)))
-  return new Map(fields.flatMap(([name, value]) => (/^\d+$/.test(name) ? [[Number(name), Number(value)]] : [])))
+): Promise<ReadonlyMap<number, VisiblePosition>> {
+  const fields = await client.hgetall(keys.visiblePositions(type, generation))
+  const partitions = Object.keys(fields).filter((name) => /^\d+$/.test(name))
+  return new Map(partitions.map((name) => [Number(name), positionIn(name, (field) => fields[field])]))
 }
 
-/**
- * A partition's visible position: every record below offset `position` is searchable, and everything that was appended before `timeMs` (epoch ms; 0 if
- * unknown) is below `position`.
- */
-export type VisiblePosition = { readonly position: number; readonly timeMs: number }
+const positionIn = (partition: number | string, field: (name: string) => string | undefined): VisiblePosition => ({
+  position: Number(field(String(partition))),
+  timeMs: Number(field(`${partition}@`) ?? 0),
+})
 
-/** What one script reads for a page of a change feed, or for a new cursor. Version and positions are true of these indices. */
+/** Read in one script: version and positions are true of these indices. */
 export type VisibleList = {
   readonly version: ListVersion
-  /** The indices to search. Not the aliases, which may point to another generation. */
+  /** Physical names: the aliases may point to another generation. */
   readonly indices: ListIndices
   readonly cursorKey: CursorKey
-  /** Every partition of the topic; the index is its number. */
+  /** Every partition of the topic, by its number. */
   readonly partitions: readonly VisiblePosition[]
 }
 
@@ -70,8 +71,8 @@ if read[1] then positions = redis.call('HGETALL', ARGV[2] .. read[1]) end
 return {read, positions}`)
 
 /**
- * Reads the version of a list and the visible positions of its topic, in one step; call it before the search. `visible` is undefined while no
- * generation serves or a partition has no position (which does not mean position 0), and once deletions may be missing.
+ * Call it before the search. `visible` is undefined while no generation serves or a partition has no position (which does not mean position 0), and once
+ * deletions may be missing.
  */
 export async function readVisibleList(
   redis: RedisConnection,
@@ -98,9 +99,8 @@ function visibleIn(
   if (indices === undefined || cursorKey === undefined) return undefined
   const partitions: VisiblePosition[] = []
   for (let partition = 0; partition < count; partition++) {
-    const position = values.get(String(partition))
-    if (position === undefined) return undefined
-    partitions.push({ position: Number(position), timeMs: Number(values.get(`${partition}@`) ?? 0) })
+    if (!values.has(String(partition))) return undefined
+    partitions.push(positionIn(partition, (field) => values.get(field)))
   }
   return { version, indices, cursorKey: cursorKey as CursorKey, partitions }
 }

@@ -7,42 +7,35 @@ import type { Problem } from '../model/schema.ts'
 import { printable } from '../monitoring/log.ts'
 import { type RedisKeys, redisKeys } from './redisKeys.ts'
 
-/** A connection to the Redis of one installation. */
 export interface RedisConnection {
   readonly client: Redis
   readonly keys: RedisKeys
-  /**
-   * The run of the server (`runIn`); undefined until the connected server has reported it. A new run begins with a restart or failover, by which Redis
-   * may have lost the writes of the last second.
-   */
+  /** The run of the server (`runIn`); undefined until the server has reported it. In a new run, Redis may have lost the writes of the last second. */
   readonly runId: () => string | undefined
   readonly close: () => Promise<void>
 }
 
-/** Called after every command, with its name in lower case and its error. */
 export type OnCommand = (name: string, durationMs: number, error: Error | undefined) => void
 
 export const connectTimeoutMs = 5_000
 export const commandTimeoutMs = 2_000
 const maxReconnectDelayMs = 2_000
 
-/** Backoff (ms) before the n-th attempt to reconnect. */
 export const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** attempt, maxReconnectDelayMs)
 
-/** How long a starting process waits for the first connection. */
 const firstConnectionDeadlineMs = 10_000
 const connectionPollMs = 50
 const sentinelReconnectMs = 1_000
 const runIdRetryMs = 500
 /**
- * The run is read repeatedly, because it changes without a reconnect: a promoted master that has no replica for an hour changes its replication id. A
- * process with the former id would treat the account keys as incomplete for ever.
+ * The run changes without a reconnect: a promoted master without a replica changes its replication id after an hour. A process with the former id would
+ * treat the account keys as incomplete for ever.
  */
 const runIdPollMs = 5_000
 
 /**
- * Connects to Redis, and reconnects for ever. While Redis is unreachable, a command fails at once; without a reply, it fails after two seconds. With
- * Sentinels, the client connects to the new master as soon as a Sentinel reports the failover, even if the old master still answers.
+ * Reconnects for ever. While Redis is unreachable, a command fails at once; without a reply, it fails after two seconds. With Sentinels, the client
+ * connects to the new master once a Sentinel reports the failover, even if the old master still answers.
  */
 export function connectRedis(
   config: Pick<Config, 'INDEX_PREFIX'> & Partial<Config>,
@@ -66,10 +59,10 @@ export function connectRedis(
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     enableAutoPipelining: true,
-    // The Redis user of a process has no permission for CLIENT SETINFO, which would be counted as a failed command.
+    // Redis users of Tidemark may not call CLIENT SETINFO, and the refusal would count as a failed command.
     disableClientInfo: true,
     retryStrategy: (attempt) => {
-      // The client reads its options at each attempt, so new credentials are used from the next connection on.
+      // The client reads its options at each attempt, so it uses new credentials.
       if (config.files !== undefined) Object.assign(client.options, credentialsOf(latest(config)))
       return reconnectDelayMs(attempt)
     },
@@ -82,7 +75,7 @@ export function connectRedis(
   return connectionOver(client, config.INDEX_PREFIX, onError)
 }
 
-/** The options that may change while a process runs. Without certificates the option `tls` is left out, because even an empty one turns TLS on. */
+/** These options may change while a process runs. Even an empty `tls` turns TLS on. */
 function credentialsOf(config: Partial<Config>): Pick<RedisOptions, 'tls' | 'username' | 'password'> {
   const { REDIS_CA_FILE: ca, REDIS_CERT_FILE: cert, REDIS_KEY_FILE: key } = config
   const { username = '', password = '' } = URL.parse(config.REDIS_URL ?? '') ?? {}
@@ -92,14 +85,13 @@ function credentialsOf(config: Partial<Config>): Pick<RedisOptions, 'tls' | 'use
   }
 }
 
-/** Whether Redis refuses SELECT: no such database, or no permission. */
+/** Redis has no such database, or the user no permission. */
 export const refusesDatabase = (error: Error): boolean =>
   error instanceof ReplyError && (error as { command?: { name?: string } }).command?.name === 'select'
 
-/** Wraps a client, connected or not. */
 export function connectionOver(client: Redis, prefix: string, onError: (error: Error) => void): RedisConnection {
   let runId: string | undefined
-  /** Identifies the present connection: a reply on an earlier connection is ignored. */
+  /** Replies on earlier connections are ignored. */
   let current: object | undefined
   client.on('error', onError)
   client.on('close', () => {
@@ -116,7 +108,7 @@ export function connectionOver(client: Redis, prefix: string, onError: (error: E
       },
       (error: Error) => {
         onError(error)
-        // Redis may hang without closing the connection. Until it has reported its run, its account keys are treated as incomplete.
+        // Redis may hang without closing the connection, so INFO is repeated.
         setTimeout(readRunId, runIdRetryMs, connection).unref()
       },
     )
@@ -134,9 +126,9 @@ export function connectionOver(client: Redis, prefix: string, onError: (error: E
 }
 
 /**
- * The run of a server, from the reply of INFO: its `run_id`, and for a promoted master its replication id, too. Example: replica B is promoted without
- * the last writes of master A. A becomes a replica of B, drops these writes, and is promoted again. The `run_id` of A is as before, but its replication
- * id is new, so the loss is noticed.
+ * The `run_id` that INFO reports, and for a promoted master its replication id, too. Example: replica B is promoted without the last writes of master A. A
+ * becomes a replica of B, drops these writes, and is promoted again. The `run_id` of A is as before, but its replication id is new, so the loss is
+ * noticed.
  */
 export function runIn(info: string): string | undefined {
   const wasPromoted = /[^0]/.test(fieldIn(info, 'master_replid2') ?? '')
@@ -146,7 +138,7 @@ export function runIn(info: string): string | undefined {
 
 const fieldIn = (info: string, name: string): string | undefined => new RegExp(`^${name}:(\\w+)`, 'm').exec(info)?.[1]
 
-/** Reports every command, by wrapping `sendCommand`: the client calls it for each command, also in pipelines and while disconnected. */
+/** The client calls `sendCommand` for each command, also in pipelines and while disconnected. */
 function watchCommands(client: Redis, onCommand: OnCommand): void {
   const send = client.sendCommand.bind(client)
   client.sendCommand = (command, stream) => {
@@ -157,7 +149,6 @@ function watchCommands(client: Redis, onCommand: OnCommand): void {
   }
 }
 
-/** Resolves once Redis has reported its run; rejects after ten seconds or when `signal` aborts. */
 export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, signal?: AbortSignal): Promise<void> {
   const givesUpAtMs = performance.now() + firstConnectionDeadlineMs
   while (runId() === undefined) {
@@ -166,10 +157,7 @@ export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, 
   }
 }
 
-/**
- * A Lua script, run by EVALSHA and loaded at first use. `names` become KEYS, `values` ARGV. Redis requires write permission for every key in KEYS, so
- * scripts that only read a key get its name in `values`.
- */
+/** `names` become KEYS, `values` ARGV. Redis requires write permission for KEYS, so a key that a script only reads is in `values`. */
 export function script(lua: string) {
   const sha = hash('sha1', lua)
   return async ({ client }: RedisConnection, names: readonly string[], values: readonly (string | number)[]) => {
@@ -182,9 +170,7 @@ export function script(lua: string) {
   }
 }
 
-/**
- * A failed Redis command. `cause` is not set: the client's error contains the command's arguments, such as digests of keys, which must not be logged.
- */
+/** `cause` is not set: the client's error contains the command's arguments, such as digests of keys, which must not be logged. */
 export class RedisUnavailable extends Error {
   override readonly name = 'RedisUnavailable'
 
@@ -195,7 +181,6 @@ export class RedisUnavailable extends Error {
 
 type ErrorClass = abstract new (...parameters: never[]) => Error
 
-/** Awaits a reply of Redis; turns errors into `RedisUnavailable`, except errors of the classes `others`. */
 export async function fromRedis<T>(answer: Promise<T>, ...others: readonly ErrorClass[]): Promise<T> {
   try {
     return await answer
@@ -216,13 +201,12 @@ export async function readRedisMemory({ client }: RedisConnection): Promise<Redi
 
 const defaultPort = 6_379
 
-/** Probes TLS certificate, credentials and database of Redis. */
 export const redisProbe = (config: Config): EngineProbe => ({
   engine: 'REDIS_URL',
   caSetting: 'REDIS_CA_FILE',
   certificateSetting: 'REDIS_CERT_FILE',
   tls: credentialsOf(config).tls ?? {},
-  // With Sentinels, the address of Redis is not configured: they report it to the client.
+  // With Sentinels, the address of Redis is not configured.
   addresses:
     config.REDIS_URL?.startsWith('rediss:') && config.REDIS_SENTINELS.length === 0
       ? [addressIn(config.REDIS_URL, defaultPort)]

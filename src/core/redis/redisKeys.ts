@@ -1,58 +1,58 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
 import type { Digest, EntityId, EntityType, TeamId, TeamList } from '../model/ids.ts'
 
-/**
- * Every key in Redis. A function that is called with `''` returns the prefix of all keys of its kind. Keys expire only if the table names a lifetime.
- *
- * | key | type | content | written by |
- * |---|---|---|---|
- * | `accountKey` | hash, `<teamId>/<keyId>` → JSON | the live keys with this digest, with state and expiry; a second field for a key with live records in two partitions, so that its digest opens nothing | `AccountKeyStore` (accountKeyStore.ts) |
- * | `teamKeys` | hash, key id → position and JSON | a team's live keys and reserved slots, and its deleted keys until an indexer has read the deletion | `AccountKeyStore` |
- * | `deletedKeys` | hash, key id → position and JSON | a team's deleted keys, so that an older record, if it is read later, does not bring a key back | `AccountKeyStore` |
- * | `contestedDigests` | set | digests that open nothing: `accountKey` has two fields or more | `AccountKeyStore` |
- * | `accountKeysComplete` | string | the run of Redis (`runId`) that got every account key; in another run, keys may be missing | `AccountKeyStore` |
- * | `accountKeyReplay` | string, 1 h | marks a running replay; without it, as after a flush of Redis, the replay does not count | `AccountKeyStore` |
- * | `lastUse` | hash, key id → epoch ms, 90 d | last use of each key of a team; the true one may be up to a minute later | `shareLookups` (keyLookups.ts) |
- * | `keyUse` | hash, 25 h, for each hour, `<what>/<key id>` → number | requests, refusals (429) and mistakes (400) of each key of a team, approximately | `countKeyUse` (keyUse.ts) |
- * | `feedUse` | hash, 90 d, for each key | when the key has asked for changes last, and until when it has them all | `countKeyUse` |
- * | `serving` | string | the tag of the generation whose indices, positions and list versions requests use | `switchServing` (switchServing.ts), `setServing` (serving.ts) |
- * | `visiblePositions` | hash, 7 d, for each entity type and generation | fields below | `publishVisiblePositions` (visiblePositions.ts), `switchServing` (switchServing.ts) |
- * | `readLogs` | hash, 1 y, for each generation | topic/partition → state of the log that the generation was read from | `keepReadLogs` (readLogs.ts) |
- * | `switchLock` | string, 10 s | the rebuild that is about to switch; meanwhile the serving generation publishes list versions only, no positions | `acquireSwitchLock` (serving.ts) |
- * | `changeToken` | string | random text in the version of a list, replaced once a change of the list is searchable | `publishVisiblePositions`; the first token `freshnessLua` (listVersions.ts) |
- * | `session` | string, JSON, 15 min | the user of a session of the settings area, under the SHA-256 of the session id | `Sessions` (src/settings/sessions.ts) |
- * | `usedSignIn` | string, 10 min | a sign-in token that was used, under the SHA-256 of its `jti` | `usedTokens` (src/settings/signIn.ts) |
- * | `keyChanges` | list, JSON, newest first, 400 d | the last 100 changes of a team's keys | `changeKeeper` (src/settings/recentChanges.ts) |
- * | `limit` prefix | string, 60 s | requests of a key in its rate-limit window | `countRequests` (countRequests.ts) |
- *
- * Fields of `visiblePositions`:
- * - `<partition>`: the offset below which every record is searchable
- * - `<partition>@`: a time (epoch ms); every record that was appended before is below that offset
- * - `partitions`: the number of partitions
- * - `watermark`: the lowest of these times; missing while a partition has no offset or no time, or deletions may be missing
- * - `salt`: random text in the versions of all lists
- * - `index`, `details`: the names of the indices; missing until every partition has an offset
- * - `cursorKey`: the key that seals the cursors of change feeds
- * - `withheld`: `1` once the generation may lack deletions, so that its change feeds are not served
- */
+/** Type, lifetime, content and writer of every key in Redis. A function that is called with `''` returns the prefix of all keys of its kind. */
 export interface RedisKeys {
+  /**
+   * Hash, `<teamId>/<keyId>` → JSON: the live keys with this digest, with state and expiry. Several fields (accountKeyScripts.ts): no request is accepted
+   * with the digest. `AccountKeyStore`.
+   */
   readonly accountKey: (digest: Digest | '') => string
+  /** Hash, key id → position and JSON: a team's live keys, reserved slots, and deletions that no indexer has read yet. `AccountKeyStore`. */
   readonly teamKeys: (teamId: TeamId | '') => string
+  /** Hash, key id → position and JSON: a team's deleted keys. An older record, read later, does not bring a key back. `AccountKeyStore`. */
   readonly deletedKeys: (teamId: TeamId | '') => string
+  /** String, 1 h: marks a running replay. Without it, as after a flush of Redis, the replay does not count. `AccountKeyStore`. */
   readonly accountKeyReplay: (token: string) => string
+  /** Hash, key id → epoch ms, 90 d: the last use of each key of a team. The key may have been used for another minute. `shareLookups`. */
   readonly lastUse: (teamId: TeamId | '') => string
+  /** Hash, 25 h, for each hour, `<what>/<key id>` → number: about how many requests, refusals (429) and mistakes (400) a key had. `countKeyUse`. */
   readonly keyUse: (hour: string, teamId: TeamId) => string
+  /** Hash, 90 d, for each key: when it asked for changes last, and until when it has them all. `countKeyUse`. */
   readonly feedUse: (teamId: TeamId, keyId: EntityId) => string
+  /** String: random text, replaced once a change of the list is searchable. `publishVisiblePositions`; the first text: `freshnessLua`. */
   readonly changeToken: (list: TeamList | '') => string
+  /** String, JSON, 15 min: the user of a session of the settings area, under the SHA-256 of the session id. src/settings/sessions.ts. */
   readonly session: (digest: string) => string
+  /** String, 10 min: a sign-in token that was used, under the SHA-256 of its `jti`. src/settings/signIn.ts. */
   readonly usedSignIn: (digest: string) => string
+  /** Set: the digests whose `accountKey` has several fields. `AccountKeyStore`. */
   readonly contestedDigests: string
+  /** String: the run of Redis (`runId`) that got every account key. In another run, keys may be missing. `AccountKeyStore`. */
   readonly accountKeysComplete: string
+  /**
+   * Hash, 7 d, for each entity type and generation. `publishVisiblePositions`, `switchServing`. Fields:
+   * - `<partition>`: the offset below which every record is searchable
+   * - `<partition>@`: a time (epoch ms); every record that was appended before is below that offset
+   * - `partitions`: the number of partitions
+   * - `watermark`: the lowest of these times; missing while a partition has no offset or no time, or deletions may be missing
+   * - `salt`: random text in the versions of all lists
+   * - `index`, `details`: the names of the indices; missing until every partition has an offset
+   * - `cursorKey`: the key that seals the cursors of change feeds
+   * - `withheld`: `1` once the generation may lack deletions; its change feeds are not served then
+   */
   readonly visiblePositions: (type: EntityType, generation: GenerationTag | '') => string
+  /** Hash, 1 y, topic/partition → state of the log from which the generation was read. `keepReadLogs`. */
   readonly readLogs: (generation: GenerationTag) => string
+  /** String: the tag of the generation whose indices, positions and list versions requests use. `switchServing`, `setServing`. */
   readonly serving: string
+  /** String, 10 s: the rebuild that is about to switch. Meanwhile the serving generation publishes no positions. `acquireSwitchLock`. */
   readonly switchLock: string
+  /** List, JSON, newest first, 400 d: the last 100 changes of a team's keys. `changeKeeper`. */
   readonly keyChanges: (teamId: TeamId) => string
+  /** String, JSON, 6 s: the rebuild that members may join. `announceRebuild`. */
+  readonly announcedRebuild: string
+  /** Prefix of strings, 60 s: the requests of a key in its rate-limit window. `countRequests`. */
   readonly limitPrefix: string
 }
 
@@ -75,5 +75,6 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   serving: `${prefix}:serving`,
   switchLock: `${prefix}:switch-lock`,
   keyChanges: (teamId) => `${prefix}:key-changes:${teamId}`,
+  announcedRebuild: `${prefix}:announced-rebuild`,
   limitPrefix: `${prefix}:limit`,
 })

@@ -3,8 +3,8 @@ import type { RedisConnection } from './redis.ts'
 const namesAtOnce = 500
 
 /**
- * Yields, for each hash whose name begins with `prefix`, the rest of the name and the fields. `prefix` contains no glob characters. SCAN returns the
- * names in pages: concurrent writes may be included or not, and a hash may come twice.
+ * Yields [rest of the name, fields] for each hash whose name begins with `prefix` (without glob characters). SCAN returns names in pages: concurrent
+ * writes may be included or not, and a hash may come twice.
  */
 export async function* scanHashes({ client }: Pick<RedisConnection, 'client'>, prefix: string) {
   let cursor = '0'

@@ -1,17 +1,14 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
 import { type RedisConnection, script } from './redis.ts'
 
-/** Returns 0 and changes nothing if `ARGV[2]` is given and the present generation is neither `ARGV[1]` nor `ARGV[2]`. */
+/** With `ARGV[2]`, returns 0 and changes nothing if a generation other than `ARGV[1]` and `ARGV[2]` serves. */
 const setServingScript = script(`
 local serving = redis.call('GET', KEYS[1])
 if ARGV[2] and serving and serving ~= ARGV[1] and serving ~= ARGV[2] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1])
 return 1`)
 
-/**
- * Sets the generation whose positions and versions requests read. With `instead`, rejects if another generation serves than this one or `instead`; ''
- * means none.
- */
+/** Requests then read indices, positions and versions of `generation`. With `instead` ('': none), rejects if a third generation serves. */
 export async function setServing(
   redis: RedisConnection,
   generation: GenerationTag,
@@ -22,17 +19,16 @@ export async function setServing(
     throw new Error('another generation has been adopted meanwhile')
 }
 
-/** The generation whose positions and versions requests read; undefined if none is set, as after a flush of Redis. */
+/** Undefined if no generation serves, as after a flush of Redis. */
 export const readServing = async ({ client, keys }: RedisConnection): Promise<GenerationTag | undefined> =>
   ((await client.get(keys.serving)) as GenerationTag | null) ?? undefined
 
-/** The clock of Redis (epoch ms). */
 export async function redisTimeMs({ client }: RedisConnection): Promise<number> {
   const [seconds, microseconds] = await client.time()
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)
 }
 
-/** Locks the switch of generations for `holder`, for `maxMs` at most; false if another rebuild has the lock. */
+/** False if another rebuild has the lock. */
 export const acquireSwitchLock = async (redis: RedisConnection, holder: string, maxMs: number): Promise<boolean> =>
   (await redis.client.set(redis.keys.switchLock, holder, 'PX', maxMs, 'NX')) === 'OK'
 
@@ -41,13 +37,12 @@ const setLockLifeScript = script(
   `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`,
 )
 
-/** Lets the lock expire in `maxMs` from now; false if the lock had expired. */
+/** False if the lock had expired. */
 export const extendSwitchLock = async (redis: RedisConnection, holder: string, maxMs: number): Promise<boolean> =>
   (await setLockLifeScript(redis, [redis.keys.switchLock], [holder, maxMs])) === 1
 
-/** Whether a rebuild is about to switch: meanwhile the serving generation publishes list versions only, no positions. */
+/** Whether a rebuild is about to switch. Meanwhile the serving generation publishes list versions, but no positions. */
 export const isSwitchLocked = async ({ client, keys }: RedisConnection): Promise<boolean> =>
   (await client.exists(keys.switchLock)) === 1
 
-/** Releases the lock, so that the serving generation publishes positions again; false if the lock had expired. */
 export const releaseSwitchLock = (redis: RedisConnection, holder: string) => extendSwitchLock(redis, holder, 0)

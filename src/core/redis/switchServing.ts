@@ -12,11 +12,11 @@ import {
 /**
  * Makes requests read the next generation instead of the serving one, in one step:
  *
- * 1. Raises the positions and times of the next generation to the positions and times that the rebuild has reached.
- * 2. Compares its positions with the positions of the serving generation, which no indexer raises while the rebuild owns the lock. If a position of the
- *    next generation is lower, returns `behind`: followers may have read further already.
- * 3. Raises the times of the next generation to the times of the serving generation. Example: in the serving generation, everything that was appended
- *    before 12:00 is below offset 70. By step 2 the next generation shows everything below 70, too, so 12:00 is true of it as well.
+ * 1. Raises the positions and times of the next generation to those that the rebuild has reached.
+ * 2. Returns `behind` if a position of the next generation is lower than in the serving generation: followers may have read further already. No indexer
+ *    raises the latter while the rebuild owns the lock.
+ * 3. Raises the times of the next generation to those of the serving generation. Example: in the serving generation, everything that was appended before
+ *    12:00 is below offset 70. By step 2 the next generation shows everything below 70, too, so 12:00 is true of it as well.
  * 4. Makes the next generation serve, and deletes the lock.
  *
  * If the reply is lost and the script runs again, it returns `switched` again.
@@ -53,37 +53,28 @@ redis.call('SET', KEYS[1], ARGV[2])
 redis.call('DEL', KEYS[2])
 return {'switched'}`)
 
-/** A partition of which a generation shows everything below `to`; everything that was appended before `timeMs` is below `to`. */
+/** A generation shows everything below `to` of a partition. Everything that was appended before `timeMs` is below `to`. */
 export type ReachedPartition = Omit<PublishedPartition, 'from'>
 
-/** The switch that a rebuild requests. */
 export type AskedSwitch = {
-  /** The token with which the rebuild has acquired the lock of the switch. */
   readonly holder: string
-  /** The generation that serves now, and with which the rebuild has compared the next one. */
+  /** The serving generation, with which the rebuild has compared the next one. */
   readonly from: GenerationTag
   readonly to: { readonly tag: GenerationTag; readonly indices: Indices }
   readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>
   /** Every partition of both topics. */
   readonly reached: readonly ReachedPartition[]
-  /**
-   * The entity types whose topics were replaced by other logs after `from` was read. Offsets of two logs cannot be compared, so neither positions nor
-   * times of `from` are used.
-   */
+  /** Types whose topics were replaced by other logs after `from` was read. Offsets of two logs cannot be compared, so `from` is not used. */
   readonly replaced: ReadonlySet<EntityType>
 }
 
-/**
- * Unless the result is `switched`, nothing has changed for readers, and the lock stays. `behind`: the next generation has not reached the visible
- * position of this partition.
- */
+/** Unless `switched`, nothing has changed for readers, and the lock stays. `behind`: `to` has not reached the visible position of this partition. */
 export type SwitchResult =
   | { readonly kind: 'switched' }
   | { readonly kind: 'lock lost' }
   | { readonly kind: 'another serves'; readonly serving: GenerationTag }
   | { readonly kind: 'behind'; readonly type: EntityType; readonly partition: number }
 
-/** Makes requests read the generation `to`, in one step, and releases the lock. Changes nothing for readers if the lock was lost, or `to` is behind. */
 export async function switchServing(
   redis: RedisConnection,
   { holder, from, to, cursorKeys, reached, replaced }: AskedSwitch,

@@ -4,53 +4,45 @@ import { type Branded, type EntityType, entityTypes, randomToken, type TeamList 
 import { type RedisConnection, script } from './redis.ts'
 
 /**
- * The AES-256 key (base64) that seals the cursors of a change feed, stored in the `_meta` of the list index. A rebuild copies the key to the new
- * generation unless deletions may be missing there. So a cursor that was sealed by another key is refused: its client may have missed deletions.
+ * The AES-256 key (base64) that seals the cursors of a change feed; cursors with another key are refused. A rebuild keeps the key, unless followers may
+ * lack deletions or a topic was replaced. Stored in `_meta` of the list index.
  */
 export type CursorKey = Branded<string, 'CursorKey'>
 
 export const newCursorKey = (): CursorKey => randomBytes(32).toString('base64') as CursorKey
 
-/** A partition after a refresh: every record from offset `from` to below `to` is searchable in every copy. */
+/** After a refresh, every record from offset `from` to below `to` is searchable in every copy of the index. */
 export type PublishedPartition = {
   readonly type: EntityType
   readonly partition: number
-  /** The position of the partition that this indexer has published last; before its first publication, the committed offset. */
+  /** The position that this indexer has published last; before its first publication, the committed offset. */
   readonly from: bigint
   readonly to: bigint
-  /**
-   * Everything that was appended before this time (epoch ms) is below `to`. 0 if there is no such time, for example in a topic without log-append
-   * times: then the time that was published before is removed, and so is the watermark.
-   */
+  /** Everything that was appended before this time (epoch ms) is below `to`. 0 if unknown, as without log-append times: removes the stored time. */
   readonly timeMs: number
 }
 
-/** One round of publishing. */
 export type PublishedRound = {
   readonly generation: GenerationTag
   readonly indices: Indices
   readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>
-  /** How many partitions the topic of each entity type has. */
   readonly partitionCounts: Readonly<Record<EntityType, number>>
   /** Lists that changed in these partitions, at most `maxListsPerRound`. */
   readonly lists: readonly TeamList[]
-  /** Gives every list of the generation another version, because `lists` does not name every changed list. */
+  /** Gives every list of the generation another version, because `lists` is incomplete. */
   readonly changesEveryList: boolean
   readonly partitions: readonly PublishedPartition[]
-  /** The generation may lack a deletion: from then on it has no watermark, and its change feeds are not served. */
+  /** The generation may lack a deletion, so it gets no watermark, and its change feeds are not served. */
   readonly mayLackDeletions: boolean
 }
 
-/**
- * If more lists changed, the round changes the versions of all lists of the generation instead: a script that replaced more tokens would block Redis
- * for too long.
- */
+/** The most lists whose tokens one script may replace without blocking Redis for too long. If more lists changed, the versions of all lists change. */
 export const maxListsPerRound = 5_000
 
-/** Published positions of a generation expire after this time without another round. */
+/** After this time without another round, the positions of a generation expire. */
 export const publishedLifeMs = 7 * 86_400_000
 
-/** Lua `raise(key, field, value)`: sets a field of a hash, unless its value is greater; returns its former value, or -1. */
+/** Lua `raise(key, field, value)`: sets a field of a hash, unless its value is greater. Returns its former value, or -1. */
 export const raiseLua = `
 local function raise(key, field, value)
   local stored = tonumber(redis.call('HGET', key, field) or '-1')
@@ -59,8 +51,8 @@ local function raise(key, field, value)
 end`
 
 /**
- * Lua `noteWatermark(key)`: stores the lowest time of a hash's partitions as its watermark; removes the watermark while a partition has no position or
- * time, or deletions may be missing. Returns the watermark, and whether every partition has a position.
+ * Lua `noteWatermark(key)`: stores the lowest time of a hash's partitions as its watermark. While a partition has no position or time, or deletions may be
+ * missing, removes the watermark. Returns the watermark, and whether every partition has a position.
  */
 export const noteWatermarkLua = `
 local function noteWatermark(key)
@@ -87,17 +79,13 @@ end`
 /**
  * Publishes a round in one step:
  *
- * - Positions are only raised. "Everything below offset 70 is searchable" stays true, so a former owner of the partition that publishes 60 late does no
- *   harm.
- * - Tokens of changed lists are replaced in the same step. If they were replaced before it, a follower could read the new token with the old positions;
- *   then the positions move, and the follower gets "nothing new" until the list changes again. If they were replaced after it, a follower with the old
- *   token would get "nothing new" although its change is visible.
- * - If a stored position is missing or below `from`, Redis has lost a publication, and with it perhaps tokens of lists that this round does not name. A
- *   new salt then gives every list another version, so that no client gets 304 for a changed list. The same happens when a round first reports that
- *   deletions may be missing.
- * - While a rebuild owns the lock of the switch, the serving generation publishes new versions of its lists, but no positions.
- * - The indices of an entity type are named once every partition of its topic has a position, so no request searches an index that is still being
- *   built.
+ * - Positions only rise. If a former owner of the partition publishes offset 60 after 70 was published, 70 stays, which is still true.
+ * - Tokens of changed lists are replaced in the same step. Earlier: a follower could read the new token with the old positions, and would get "nothing
+ *   new" when the positions move. Later: a follower with the old token would get "nothing new" although the change is visible.
+ * - If a stored position is missing or below `from`, Redis has lost a publication, perhaps with tokens of lists that this round does not name. A new salt
+ *   gives every list another version, so that no client gets 304 for a changed list. So does the first round with `mayLackDeletions`.
+ * - While a rebuild owns the lock of the switch, the serving generation publishes list versions, but no positions.
+ * - Requests search the indices of an entity type once every partition of its topic has a position.
  */
 const publishScript = script(`${raiseLua}${noteWatermarkLua}
 local now = {ARGV[2], ARGV[3]}
@@ -130,20 +118,14 @@ for i = 1, 2 do
 end
 return {isComplete and 'complete' or 'incomplete', serving, watermarks[1], watermarks[2]}`)
 
-/** The result of a round. */
 export type RoundPublished = {
-  /**
-   * `locked`: a rebuild is switching, so positions were not published, but the changed lists have other versions. `complete`: every partition of both
-   * topics has a position.
-   */
+  /** `locked`: a rebuild is switching, so only list versions were published. `complete`: every partition of both topics has a position. */
   readonly outcome: 'locked' | 'incomplete' | 'complete'
-  /** The generation that requests read; undefined if Redis names no generation. */
   readonly serving: GenerationTag | undefined
-  /** Everything that was appended before this time (epoch ms) is searchable; undefined while there is no such time. */
+  /** Everything that was appended before this time (epoch ms) is searchable in this generation; undefined while unknown. */
   readonly watermarkMs: number | undefined
 }
 
-/** Publishes the positions that a refresh has made visible, and gives the changed lists another version. */
 export async function publishVisiblePositions(
   redis: RedisConnection,
   round: PublishedRound,
@@ -177,7 +159,7 @@ export async function publishVisiblePositions(
   return { outcome, serving: serving === '' ? undefined : (serving as GenerationTag), watermarkMs }
 }
 
-/** Whether positions of a generation were published for both entity types, and no round has reported that the generation may lack deletions. */
+/** False if an entity type has no positions, or a round has reported that the generation may lack deletions. */
 export async function knowsDeletions({ client, keys }: RedisConnection, generation: GenerationTag): Promise<boolean> {
   const hashes = await Promise.all(
     entityTypes.map((type) => client.hmget(keys.visiblePositions(type, generation), 'partitions', 'withheld')),
@@ -185,7 +167,6 @@ export async function knowsDeletions({ client, keys }: RedisConnection, generati
   return hashes.every(([partitions, withheld]) => partitions !== null && withheld === null)
 }
 
-/** Deletes the visible positions of a removed generation, and the state of the logs from which it was read. */
 export async function forgetVisiblePositions(
   { client, keys }: RedisConnection,
   generation: GenerationTag,

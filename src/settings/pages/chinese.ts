@@ -11,7 +11,7 @@ export const chinese: Messages = {
   keys: {
     title: '账户密钥',
     about: '脚本或仪表板可以凭密钥读取您团队的全部表单和提交记录，除此之外没有其他权限。',
-    slots: (held, max) => `${held} / ${max}`,
+    slots: (used, max) => `${used} / ${max}`,
     slotsRule: '已撤销的密钥在删除之前仍占用名额。',
     listTitle: '团队的密钥',
     none: { title: '还没有密钥', text: '创建第一个密钥，交给需要读取数据的程序使用。' },

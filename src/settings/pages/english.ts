@@ -1,4 +1,4 @@
-/** The texts of the settings area. `language`: a BCP 47 tag. */
+/** `language`: a BCP 47 tag. */
 export const english = {
   language: 'en',
   languageName: 'English',
@@ -10,7 +10,7 @@ export const english = {
   keys: {
     title: 'Account keys',
     about: 'A key lets a script or a dashboard read all forms and submissions of your team, and nothing else.',
-    slots: (held: number, max: number) => `${held} of ${max}`,
+    slots: (used: number, max: number) => `${used} of ${max}`,
     slotsRule: 'Revoked keys count until they are deleted.',
     listTitle: 'Keys of the team',
     none: { title: 'No keys yet', text: 'Create the first one, and give it to the program that reads your data.' },

@@ -9,7 +9,6 @@ import type { Messages } from './english.ts'
 import { stillUsed, useFacts } from './keyUse.ts'
 import { csrfField, type Page, timeIn, type UrlOf } from './parts.ts'
 
-/** A key as pages show it. */
 export type ListedKey = UsedKey & {
   readonly shownState: 'active' | 'expired' | 'revoked'
   /** Undefined if it could not be read. */
@@ -24,13 +23,11 @@ export function listedKey(key: UsedKey, use: ReadKeyUse | undefined, nowMs: numb
   return { ...key, shownState, use, listedAtMs: nowMs }
 }
 
-/** The reason why no key was created, which the form shows when it is displayed again. */
 export type CreateFailure = keyof Messages['create']['problems']
 
 /** The reason why a key was not replaced. */
 export type ReplaceFailure = keyof Messages['create']['notReplaced']
 
-/** The values of the form, and what is wrong with them. */
 export type CreateForm = {
   readonly name: string
   readonly expires: string
@@ -53,7 +50,6 @@ type KeysView = {
   readonly notReplaced?: ReplaceFailure | undefined
 }
 
-/** The keys of a team, newest first, and the form that creates another key. */
 export const keysPage = (view: KeysView, say: Messages, at: UrlOf): Page => {
   const { csrf, keys, form, today, notice, changes, notReplaced } = view
   return {
@@ -116,7 +112,6 @@ const variants = { active: 'success', expired: 'warning', revoked: 'secondary' }
 const stateBadge = ({ shownState }: ListedKey, say: Messages): Html =>
   html`<span class="badge" data-variant="${variants[shownState]}">${say.keys.states[shownState]}</span>`
 
-/** The details by which a person recognises a key. */
 function keyFacts(key: ListedKey, say: Messages): Html {
   const { lastUsedAt, expiresAt, revokedAt, use, listedAtMs } = key
   return html`<dl class="facts">
@@ -163,7 +158,6 @@ function problemSummary(problem: CreateFailure, { create }: Messages): Html {
   }</p></div>`
 }
 
-/** Asks the owner to confirm a change, and names its consequences. */
 export function confirmPage(change: 'revoke' | 'delete', key: ListedKey, csrf: string, say: Messages, at: UrlOf): Page {
   const { consequence, cancel, [change]: texts } = say.confirm
   const title = texts.title(key.name)

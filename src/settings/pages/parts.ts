@@ -3,10 +3,10 @@ import { type Html, html } from '../../core/pages/html.ts'
 import { chinese } from './chinese.ts'
 import { english, type Messages } from './english.ts'
 
-/** The languages of the settings area; the first is the default. */
+/** The first is the default. */
 export const catalogues = [english, chinese] as const satisfies readonly Messages[]
 
-/** A time in UTC, to the minute. */
+/** In UTC, to the minute. */
 export function timeIn({ language }: Messages, instant: Instant): Html {
   const format = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
   return html`<time datetime="${instant}">${format.format(Date.parse(instant))} UTC</time>`
@@ -14,22 +14,20 @@ export function timeIn({ language }: Messages, instant: Instant): Html {
 
 export type Page = { readonly title: string; readonly content: Html }
 
-/** The relative URL of a path of the settings area. Relative, because a proxy may serve the area below a path of its own. */
+/** URLs are relative, because a proxy may serve the settings area below a path of its own. */
 export type UrlOf = (path: string) => string
 
-/** URLs for a page at `path`. */
+/** For a page at `path`. */
 export const urlsFrom = (path: string): UrlOf => {
   const up = '../'.repeat(path.split('/').length - 2) || './'
   return (to) => up + to.slice(1)
 }
 
-/** The session's CSRF token, for every form. */
 export const csrfField = (csrf: string): Html => html`<input type="hidden" name="csrf" value="${csrf}">`
 
 type MessageParts = {
   readonly title: string
   readonly text: string
-  /** The next page. */
   readonly link?: { readonly href: string | undefined; readonly label: string }
   /** The request id, for support. */
   readonly reference?: string | undefined

@@ -1,6 +1,6 @@
 /**
- * An alternative that takes an afternoon, with Elasticsearch: a sink like that of Kafka Connect (offsets as external versions), and a small Koa handler.
- * `node elasticsearchPrograms.ts sink <topic>` · `… server <port> <key> <team>`
+ * An alternative that takes an afternoon: a sink like that of Kafka Connect (offsets as external versions), and a small Koa handler. `node
+ * elasticsearchPrograms.ts sink <topic>` · `… server <port> <key> <team>`
  */
 import { Readable } from 'node:stream'
 import { Client } from '@elastic/elasticsearch'

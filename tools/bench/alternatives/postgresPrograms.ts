@@ -1,6 +1,6 @@
 /**
- * An alternative that takes an afternoon, with PostgreSQL: a consumer that upserts, and a small Koa handler.
- * `node postgresPrograms.ts sink <topic>` · `… server <port> <key> <team>`; `POSTGRES_URL` names the database.
+ * An alternative that takes an afternoon: a consumer that upserts, and a small Koa handler. `node postgresPrograms.ts sink <topic>` · `… server
+ * <port> <key> <team>`; `POSTGRES_URL` names the database.
  */
 import { Readable } from 'node:stream'
 import { Kafka } from 'kafkajs'

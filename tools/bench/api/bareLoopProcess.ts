@@ -1,6 +1,6 @@
 /**
- * The lower bound of a program that reads a whole list: for a request, it reads all rows of a team, newest first, by `search_after` in a point in time, parses
- * them, and sends one line break a row. `node bareLoopProcess.ts <port> <Elasticsearch> <index> <team>`
+ * The lower bound of a program that reads a whole list. For a request, it reads all rows of a team, newest first, by `search_after` in a point in
+ * time, and sends one line break a row. `node bareLoopProcess.ts <port> <Elasticsearch> <index> <team>`
  */
 import { createServer, type ServerResponse } from 'node:http'
 import { Client } from '@elastic/elasticsearch'

@@ -4,7 +4,7 @@ import type { HttpRequest } from '../load.ts'
 import { startProgram } from '../program.ts'
 import type { Stage } from '../stage.ts'
 
-/** Starts a bare process, the lower bound of the API's work, on a free port. Resolves with its origin when it answers `requests` as expected. */
+/** A bare process is the lower bound of the API's work. Resolves with its origin when it answers `requests` as expected. */
 export async function startBare(
   stage: Stage,
   name: 'bareReader' | 'bareLoop' | 'bareServer',

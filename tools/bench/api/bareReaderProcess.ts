@@ -1,7 +1,6 @@
 /**
- * The lower bound of a process between client and Elasticsearch: it sends Redis four commands at once, as the API does, then the API's query to Elasticsearch,
- * and forwards the response. It serves one team, and checks nothing.
- * `node bareReaderProcess.ts <port> <Elasticsearch> <Redis> <index> <team>`
+ * The lower bound of a process between client and Elasticsearch: it sends Redis four commands at once, then a query to Elasticsearch, and forwards
+ * the response. It serves one team, and checks nothing. `node bareReaderProcess.ts <port> <Elasticsearch> <Redis> <index> <team>`
  */
 import { createServer, type ServerResponse } from 'node:http'
 import { Redis } from 'ioredis'

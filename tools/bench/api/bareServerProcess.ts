@@ -1,6 +1,6 @@
 /**
- * The lower bound of a server in Node: it repeats the status, headers and bytes of the API's first answer to a request.
- * `node bareServerProcess.ts <port> <API>`
+ * The lower bound of a server in Node: it repeats the status, headers and bytes of the API's first answer to a request. `node bareServerProcess.ts
+ * <port> <API>`
  */
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
 import { request as send } from 'undici'
@@ -10,7 +10,6 @@ type Fixed = { readonly status: number; readonly headers: OutgoingHttpHeaders; r
 const [port, api = ''] = process.argv.slice(2)
 const fixed = new Map<string, Fixed>()
 
-/** The parts of a request that determine its answer. */
 const keyOf = ({ url, headers }: IncomingMessage): string =>
   `${url} ${headers.authorization} ${headers['accept-encoding']} ${headers['if-none-match']}`
 

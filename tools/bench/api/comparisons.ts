@@ -25,10 +25,9 @@ const calm: Pace = { connections: 1, leadIn: 10, maxRequests: 300, maxMs: 2_000 
 export const crowded: Pace = { connections: 16, leadIn: 100, maxRequests: Number.POSITIVE_INFINITY, maxMs: 2_000 }
 const cacheless = 'ANSWER_CACHE_BYTES=0'
 
-/** The requests of each contender for a page. */
 type Page = readonly [label: string, origin: string, asked: Asked]
 
-/** Pages, by limit, beside the first page of each limit, which is named `base`. The last has a goal. */
+/** Pages by limit, beside the first page of the limit, which is named `base`. The last page has a goal. */
 const besideFirst = (base: string, goal: Goal, byLimit: readonly (readonly Page[])[]): Asker[] =>
   limits.flatMap((limit, at) => {
     const pages = byLimit[at] ?? []
@@ -72,7 +71,7 @@ export async function compareAtRest(lists: Lists, size: ListSize, stage: Stage):
   ])
 }
 
-/** The comparisons with writes to the team: every page is requested just after a change. */
+/** Every page is requested just after a change. */
 export const compareUnderWrites = (lists: Lists, size: ListSize, stage: Stage): Comparison =>
   deepPages(lists, size, stage, { when: 'while the team is written to', atMost: 5 }, [size.deepPage])
 
@@ -99,7 +98,7 @@ function deepPages(
   return sideBySide(`API, ${cacheless}: deep pages beside the first, limit=20, ${when}`, calm, askers, stage)
 }
 
-/** Deep pages in random order, without a repetition while there are enough. */
+/** In random order, without a repetition while there are enough. */
 function walkThrough(
   lists: Lists,
   { submissions, walkFromRow }: ListSize,
@@ -107,7 +106,9 @@ function walkThrough(
 ): (round: number) => readonly HttpRequest[] {
   const [first, last] = [walkFromRow / 20 + 1, submissions / 20]
   const pages = seededRandom(seed).shuffled(Array.from({ length: last - first + 1 }, (_, at) => first + at))
-  const each = calm.leadIn + calm.maxRequests
+  const pagesOfRound = calm.leadIn + calm.maxRequests
   return (round) =>
-    Array.from({ length: each }, (_, at) => listRequest(lists, 20, pages[(round * each + at) % pages.length]))
+    Array.from({ length: pagesOfRound }, (_, at) =>
+      listRequest(lists, 20, pages[(round * pagesOfRound + at) % pages.length]),
+    )
 }

@@ -10,7 +10,7 @@ import { newestMs } from '../submissions.ts'
 import type { Answered } from './filters.ts'
 import { type Lists, searchRequest } from './lists.ts'
 
-/** A count: parameters of the API, with a window of the last `days` if given, and the same aggregation for Elasticsearch. */
+/** Parameters of the API, with a window of the last `days` if given, and the same aggregation for Elasticsearch. */
 type Counted = {
   readonly by: string
   readonly days?: number
@@ -20,7 +20,7 @@ type Counted = {
 
 const pace: Pace = { connections: 1, leadIn: 5, maxRequests: 50, maxMs: 3_000 }
 const dayMs = 86_400_000
-/** A window of nearly all days with submissions. */
+/** Nearly all days with submissions. */
 const allDays = 299
 let sincesAsked = 0
 
@@ -31,7 +31,6 @@ const byTime = (unit: string) => ({
 const byValue = (by: string, { terms }: CountedValue) => ({ by, aggregation: { terms: { ...terms, size: 10_000 } } })
 const byLevel = byValue('level', anyValueOf('summary.result.level'))
 
-/** `code` is that of an answer. */
 const countedWith = (code: string): readonly Counted[] => [
   byTime('month'),
   byTime('day'),
@@ -48,8 +47,8 @@ const countedWith = (code: string): readonly Counted[] => [
 const withScores = { aggs: { scores: { stats: { field: scoreField } } } }
 
 /**
- * Counts of the API beside the same aggregation of Elasticsearch. Each window starts at another time, within the submissions. Elasticsearch would drop a bound
- * beyond all of them from the query, and answer from its request cache.
+ * Each window starts at another time, within the submissions. Elasticsearch would drop a bound beyond all of them from the query, and answer from its
+ * request cache.
  */
 export function compareCounts(lists: Lists, { answer: [code] }: Answered, stage: Stage): Comparison {
   const { accountKey, apiOrigin, elasticsearchOrigin } = lists
@@ -57,7 +56,7 @@ export function compareCounts(lists: Lists, { answer: [code] }: Answered, stage:
   const askers = countedWith(code).flatMap(({ by, days = allDays, parameters = {}, aggregation }): Asker[] => {
     const name = `by ${by}${days === allDays ? '' : `, ${days} days`}${'scores' in parameters ? ', with scores' : ''}`
     const sinceNeverAsked = (): Instant => toInstant(newestMs - days * dayMs + sincesAsked++)
-    const asked = (): HttpRequest =>
+    const viaApi = (): HttpRequest =>
       apiRequest(accountKey, 'record-counts', { by, ...parameters, since: sinceNeverAsked(), until })
     const direct = (): HttpRequest => {
       const query = ofTeam(lists.teamId as TeamId, windowClauses('createdAt', sinceNeverAsked(), until))
@@ -68,7 +67,7 @@ export function compareCounts(lists: Lists, { answer: [code] }: Answered, stage:
       {
         label: `API, ${name}`,
         origin: apiOrigin,
-        requestsOf: () => [asked],
+        requestsOf: () => [viaApi],
         to: { label: 'direct', of: `Elasticsearch, ${name}`, goal: { atMost: 1.5 } },
       },
     ]

@@ -19,7 +19,7 @@ const names = {
   wholeFeed: 'change feed, view=full',
 } as const
 
-/** Rows a second. `view=full` may take 1.6 times as long as summaries, and a change feed 1.25 times as long as an export. */
+/** `view=full` may take 1.6 times as long as summaries, and a change feed 1.25 times as long as an export. */
 const section: Section = {
   title: 'A whole list: exports as NDJSON and the change feed beside a bare loop',
   measure: 'rows a second',

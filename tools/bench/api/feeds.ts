@@ -60,7 +60,7 @@ export const readingFeed = (
 const feedRequest = ({ accountKey }: Pick<Lists, 'accountKey'>, query: Readonly<Record<string, string | number>>) =>
   apiRequest(accountKey, 'record-changes', query)
 
-/** Counts the rows of a page without parsing them, as lines of an export are counted. */
+/** Counts the rows of a page without parsing them, like the lines of an export. */
 async function readPage(origin: string, { path, headers, method }: HttpRequest, signal: AbortSignal) {
   const { statusCode, body } = await send(origin + path, { method, headers, signal })
   const text = await body.text()

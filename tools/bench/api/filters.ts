@@ -9,7 +9,7 @@ import { type Lists, listRequest, newListRequest } from './lists.ts'
 const pace: Pace = { connections: 1, leadIn: 5, maxRequests: 100, maxMs: 3_000 }
 const limit = 20
 
-/** The fields of one submission of the team, by which filters find it. */
+/** The fields of one submission by which filters find it. */
 export type Answered = z.output<typeof rowSchema>
 
 type Answer = [code: string, value: string]
@@ -40,7 +40,7 @@ export async function findAnswered(lists: Lists, stage: Stage): Promise<Answered
   throw new Error('none of the newest submissions has something for every filter')
 }
 
-/** The first page of each filter beside the first page of the whole list. Each request has another `until`, so that no cache has its answer. */
+/** Beside the first page of the whole list. Each request has another `until`, so that no cache has its answer. */
 export function compareFilters(lists: Lists, answered: Answered, stage: Stage): Comparison {
   const { examinee, metadata, result, answer, other } = answered
   const [own, ofAnswers] = [{ atMost: 1.5 }, { atMost: 2 }]

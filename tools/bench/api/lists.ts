@@ -5,12 +5,11 @@ import { apiRequest, ask } from '../http.ts'
 import type { HttpRequest } from '../load.ts'
 import type { Stage } from '../stage.ts'
 
-/** The rows and the exact total of one page of a list. */
 type Page = { readonly total: number; readonly ids: readonly string[] }
 
-/** The servers of lists; `index`: of submission lists. */
+/** `index`: of submission lists. */
 export type Lists = {
-  /** The origins of an API without an answer cache, and of one with it, as by default. */
+  /** Origins of an API without an answer cache, and of one with it, as by default. */
   readonly apiOrigin: string
   readonly cachingOrigin: string
   readonly elasticsearchOrigin: string
@@ -20,7 +19,7 @@ export type Lists = {
   readonly accountKey: string
 }
 
-/** The body of an `_msearch` for the newest rows of a team and their exact total, for which the API sends two requests. */
+/** An `_msearch` for the newest rows of a team, and for their exact total. */
 export function listSearch(index: string, teamId: string, limit: number): string {
   const header = { index, routing: teamId, allow_partial_search_results: false }
   const rows = { ...newestRows(teamId, [], limit), track_total_hits: false }
@@ -46,7 +45,7 @@ export const directRequest = ({ index, teamId }: Pick<Lists, 'index' | 'teamId'>
   expectedStatus: 200,
 })
 
-/** Queries Elasticsearch for the first page of a new query, in one search, as the API does before it knows that the list is long. */
+/** Asks Elasticsearch for the first page of a new query, in one search, as the API does. */
 export const newDirectRequest = (list: Pick<Lists, 'index' | 'teamId'>, limit: number): HttpRequest => {
   const rows = newestRows(list.teamId, windowClauses('createdAt', undefined, untilNeverAsked()), limit)
   return searchRequest(list, { ...rows, track_total_hits: true })
@@ -70,23 +69,23 @@ export const newListRequest = (
 const firstUntilMs = Date.UTC(2100, 0, 1)
 let untilsAsked = 0
 
-/** A new value of `until` that excludes nothing: no cache of any contender has the answer. */
+/** Excludes nothing: no cache of any contender has the answer. */
 export const untilNeverAsked = (): Instant => toInstant(firstUntilMs + untilsAsked++)
 
-/** Requests a page of a bare process, which serves one team and needs no key. */
+/** A bare process serves one team and needs no key. */
 export const bareRequest = (path: string): HttpRequest => ({ method: 'GET', path, headers: {}, expectedStatus: 200 })
 
 export const listRequest = ({ accountKey }: Pick<Lists, 'accountKey'>, limit: number, page = 1): HttpRequest =>
   apiRequest(accountKey, 'records', { limit, page })
 
-/** A conditional request to the API, with the present ETag: the answer is 304. */
+/** With the present ETag, the answer is 304. */
 export async function unchangedRequest(origin: string, request: HttpRequest, stage: Stage): Promise<HttpRequest> {
   const { etag } = await ask(origin, request, stage)
   if (etag === undefined) throw new Error(`${request.path} is answered without an ETag`)
   return { ...request, headers: { ...request.headers, 'if-none-match': etag }, expectedStatus: 304 }
 }
 
-/** Rejects unless all contenders answer the same first page, with the total `expected`: otherwise their times cannot be compared. */
+/** Otherwise times cannot be compared. `expected`: the total. */
 export async function expectSameAnswers(lists: Lists, expected: number, stage: Stage): Promise<void> {
   const limit = 20
   const pageOf = async (origin: string, request: HttpRequest): Promise<Page> =>
@@ -100,8 +99,8 @@ export async function expectSameAnswers(lists: Lists, expected: number, stage: S
     'the API with its answer cache': await pageOf(lists.cachingOrigin, listRequest(lists, limit)),
     'the API, asked a new question,': await pageOf(lists.cachingOrigin, newListRequest(lists, limit)),
   }
-  for (const [name, found] of Object.entries(others))
-    if (found.total !== api.total || found.ids.join() !== api.ids.join())
+  for (const [name, page] of Object.entries(others))
+    if (page.total !== api.total || page.ids.join() !== api.ids.join())
       throw new Error(`${name} answers another page than the API`)
 }
 

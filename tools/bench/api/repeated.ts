@@ -7,16 +7,16 @@ import { startBare } from './bareProcesses.ts'
 import { crowded } from './comparisons.ts'
 import { type Lists, listRequest, unchangedRequest } from './lists.ts'
 
-/** A repeated request. `goal`: the least rate of whole answers, as a share of the rate of its 304. */
+/** `goal`: the least rate of whole answers, as a share of the rate of their 304. */
 type Question = { readonly name: string; readonly request: HttpRequest; readonly goal: number }
 
-/** Answers of an API with an answer cache, beside its 304 and beside a bare server with the same headers and bytes. */
+/** Answers of an API with an answer cache, beside their 304 and beside a bare server with the same headers and bytes. */
 export async function compareRepeated(lists: Lists, smallTeamKey: string, stage: Stage): Promise<Comparison> {
   const origin = lists.cachingOrigin
   const questions = await questionsOf(lists, smallTeamKey, stage)
   const unchanged = await Promise.all(questions.map(({ request }) => unchangedRequest(origin, request, stage)))
-  const asked = [...questions.map(({ request }) => request), ...unchanged]
-  const bareOrigin = await startBare(stage, 'bareServer', [origin], asked)
+  const requests = [...questions.map(({ request }) => request), ...unchanged]
+  const bareOrigin = await startBare(stage, 'bareServer', [origin], requests)
   const askers = questions.flatMap(({ name, request, goal }, place): Asker[] => {
     const [whole, not] = [() => [request], () => unchanged.slice(place, place + 1)]
     const to = (label: string, least?: Goal) => ({ label, of: `${label}, ${name}`, ...(least && { goal: least }) })
@@ -31,7 +31,7 @@ export async function compareRepeated(lists: Lists, smallTeamKey: string, stage:
   return together([bySecond, { contenders: [], sections: bySecond.sections.map(besideBareByCpu) }])
 }
 
-/** The same contenders by CPU time for each answer, beside the bare server with the same bytes, in the row before. */
+/** By CPU time for each answer, beside the bare server with the same bytes, in the row before. */
 const besideBareByCpu = ({ title, rows }: Section): Section => ({
   title: `${title}: CPU time`,
   measure: 'server CPU',
@@ -42,7 +42,7 @@ const besideBareByCpu = ({ title, rows }: Section): Section => ({
   }),
 })
 
-/** A page of a small team and one of the large team, each uncompressed and compressed, and one submission. */
+/** A page of a small team and a page of the large team, each uncompressed and compressed, and one submission. */
 async function questionsOf(lists: Lists, smallTeamKey: string, stage: Stage): Promise<Question[]> {
   const ofSmall = { accountKey: smallTeamKey }
   const { json } = await ask(lists.apiOrigin, listRequest(ofSmall, 1), stage)

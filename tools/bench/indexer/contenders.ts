@@ -15,10 +15,10 @@ export const names = {
 } as const
 
 const requestTimeout = 30_000
-/** The concurrent bulk requests of the ceiling: as fast as any of 2, 3 and 4. */
+/** Bulk requests of the ceiling: as fast as any of 2, 3 and 4. */
 export const bulksAtOnce = 4
 
-/** The indexer with and without indexed answers, and the ceiling. Warm-ups use only `fewRecords`. */
+/** Warm-ups use only `fewRecords`. */
 export function contendersOf(
   stage: Stage,
   bodies: readonly Body[],
@@ -35,7 +35,6 @@ export function contendersOf(
   ]
 }
 
-/** Sends the ready-made documents of at least `records` records. */
 async function runCeiling(stage: Stage, bodies: readonly Body[], records: number): Promise<Indexing> {
   const { config, client, folder, signal, urls } = stage
   const chosen = bodiesOf(bodies, records)
@@ -51,7 +50,7 @@ async function runCeiling(stage: Stage, bodies: readonly Body[], records: number
   })
 }
 
-/** The indexer, with empty indices and the default settings except `settings`. */
+/** With empty indices, and the default settings except `settings`. */
 async function runIndexer(
   stage: Stage,
   name: string,
@@ -61,14 +60,14 @@ async function runIndexer(
   const environment = { ...settings, INDEX_PREFIX: name, CONSUMER_GROUP: name, TOPIC_SUBMISSIONS: topicOf(records) }
   const start = async (): Promise<Program> => {
     const indexer = await stage.start('indexer', environment, join(stage.logsFolder, name))
-    // If it ends, the stage aborts.
+    // If the indexer ends, the stage aborts.
     return { ...indexer, expectRunning: async () => undefined }
   }
   const targets = [aliasOf(name, 'submissions'), aliasOf(name, 'submission-details')]
   return await withoutIndicesAfter(stage, name, () => measureIndexing(stage, { records, targets, start }))
 }
 
-/** Calls `run`, and then deletes the indices that match the pattern. */
+/** Deletes the indices with the prefix after `run`. */
 async function withoutIndicesAfter<T>({ client, signal }: Stage, prefix: string, run: () => Promise<T>): Promise<T> {
   const outcome = await run()
   const index = Object.keys(await client.indices.get({ index: `${prefix}*` }, { signal }))

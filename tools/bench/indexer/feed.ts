@@ -30,8 +30,8 @@ const seed = 'indexer'
 export const topicOf = (records: number): string => `submissions-${records}`
 
 /**
- * Appends the first records of each size to a topic, one topic a size, the largest first, and writes the documents of all to files, as the bulk requests of an
- * indexer. Resolves with these files.
+ * Appends the first records of each size to a topic of their own, the largest size first. Writes the documents of all records to files, as the bulk
+ * requests of an indexer, and resolves with these files.
  */
 export async function feed(stage: Stage, sizes: readonly number[]): Promise<readonly Body[]> {
   const [most = 0] = sizes
@@ -59,7 +59,7 @@ const topicLike = (size: number) => ({
   ],
 })
 
-/** Submissions of teams of different sizes, in order of `createdAt`. The same at every call. */
+/** Of teams of different sizes, in order of `createdAt`. The same at every call. */
 function* submissionsOf(count: number): Generator<SubmissionRecord> {
   const random = seededRandom(seed)
   const make = submissionMaker(seed, true)
@@ -83,10 +83,8 @@ function documentsOf({ key, value }: SubmissionRecord, { config }: Stage): reado
   return projection.documents
 }
 
-/** The file of the body of one bulk request, and its number of records. */
 export type Body = { readonly path: string; readonly records: number }
 
-/** The index prefix in the ready-made bodies. */
 export const ceilingPrefix = 'ceiling'
 export const ceilingGeneration = 1
 
@@ -96,7 +94,7 @@ function ceilingIndices({ INDEX_ANSWERS }: Config): Indices {
   return Object.fromEntries(documentKinds.map((kind) => [kind, nameOf(kind)])) as Indices
 }
 
-/** Writes documents to a folder as the bodies of bulk requests, each of the greatest size that an indexer sends. */
+/** Each body has the greatest size that an indexer sends. */
 class BodyWriter {
   readonly #folder: string
   readonly #aliases: WriteAliases
@@ -116,7 +114,7 @@ class BodyWriter {
     this.#bytes += lines.length
   }
 
-  /** Writes the last body, and resolves with all, in order of the records. */
+  /** Resolves with all bodies, in order of the records. */
   async end(): Promise<readonly Body[]> {
     await this.#write()
     return this.#bodies
@@ -133,7 +131,7 @@ class BodyWriter {
   }
 }
 
-/** The first bodies, with at least so many records. */
+/** The first bodies, with at least `records` records. */
 export function bodiesOf(bodies: readonly Body[], records: number): readonly Body[] {
   let sum = 0
   const count = bodies.findIndex((body) => {

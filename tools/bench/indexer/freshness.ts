@@ -6,7 +6,6 @@ import type { Section } from '../report.ts'
 import type { Stage } from '../stage.ts'
 
 const eventRates = [10, 100, 1_000]
-/** The rate of events to which the limits apply. */
 const judgedRate = 100
 const limits = { p50Ms: 400, p99Ms: 1_000 }
 const team = 'team_watched'
@@ -23,7 +22,7 @@ export const freshnessSection: Section = {
   })),
 }
 
-/** Starts indexer and API with default settings, and measures at each rate how long events take from Kafka to a client. */
+/** With default settings: at each rate, how long events take from Kafka to a client. */
 export async function measureFreshness(stage: Stage, forMs: number): Promise<Map<string, readonly Sample[]>> {
   const [, append] = await connect(stage)
   const replica = await tidemark(stage, append, team, withAnswerCache)

@@ -5,10 +5,9 @@ import type { Figures } from '../report.ts'
 import type { Stage } from '../stage.ts'
 import { type Usage, usageOf } from '../usage.ts'
 
-/** The time and resources of one run of a contender. CPU time and `usage` are undefined without `/proc`. */
+/** CPU time and `usage` are undefined without `/proc`. */
 export type Indexing = Figures & { readonly elasticsearchCpuMs: number | undefined; readonly usage: Usage | undefined }
 
-/** The records to index, and the indices whose documents are counted. */
 type Task = {
   readonly records: number
   /** Indices or aliases. In the end, each has a document of every record. */
@@ -21,8 +20,8 @@ const deadlineMs = 600_000
 const countDeadlineMs = 30_000
 
 /**
- * Starts a program, and measures the time from the start of its process until every record is searchable. Rejects after ten minutes, if the program ends, or
- * if there are more documents than records.
+ * From the start of the process until every record is searchable. Rejects after ten minutes, if the program ends, or if there are more documents than
+ * records.
  */
 export async function measureIndexing(stage: Stage, { records, targets, start }: Task): Promise<Indexing> {
   const cpuBeforeMs = elasticsearchCpuMs(stage)
@@ -37,7 +36,7 @@ export async function measureIndexing(stage: Stage, { records, targets, start }:
   return { count: records, perSecond: (1_000 * records) / elapsedMs, elasticsearchCpuMs: cpuMs, usage }
 }
 
-/** Waits until each of the indices or aliases has so many documents. Rejects after ten minutes, and when `expectRunning` does. */
+/** Rejects after ten minutes, and when `expectRunning` does. */
 export async function untilCounted(
   stage: Stage,
   targets: readonly string[],

@@ -12,7 +12,7 @@ import { untilCounted } from './indexing.ts'
 const commands = ['rebuild', 'verify'] as const
 const mebibyte = 1_024 ** 2
 const pollMs = 100
-/** The time (ms) that a rebuild waits at its end for requests on the old indices. */
+/** At its end, a rebuild waits so long (ms) for requests on the old indices. */
 const graceMs = 10_000
 
 /** Runs the commands that read all indices, beside an idle indexer. Rejects if a command fails. */
@@ -41,7 +41,7 @@ export async function measureUpkeep(stage: Stage, records: number): Promise<Coun
   }
 }
 
-/** Runs a command to its end. Resolves with the resource usage of its process, as read last before that. */
+/** Resolves with the resource usage as read last before the end of the command. */
 async function run(
   { environment, logsFolder, signal }: Stage,
   name: (typeof commands)[number],

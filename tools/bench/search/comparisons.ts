@@ -5,11 +5,11 @@ import { plainSearch } from './plainIndex.ts'
 import { formsRequest, type Pools, type ServedTeam } from './pools.ts'
 import { type TypedKind, typedKinds } from './typed.ts'
 
-/** A team whose titles are searched, and the limit of the time of a search, as a multiple of the time of a plain list. */
+/** `mostLists`: the most time of a search, as a multiple of the time of a plain list. */
 type SearchedTeam = { readonly team: ServedTeam; readonly pools: Pools; readonly mostLists: number }
 
 const listRequests = 120
-/** The longest time of a round: a slow contender does not finish all texts. */
+/** A slow contender does not finish all texts in a round. */
 const roundMs = 2_000
 const paceOf = (maxRequests: number): Pace => ({ connections: 1, leadIn: 10, maxRequests, maxMs: roundMs })
 
@@ -23,7 +23,7 @@ export function compareSearches(
   const listName = `${team.name}: plain list`
   const apiName = (kind: TypedKind): string => `${team.name}: API, ${kind}`
   const plainName = (kind: TypedKind): string => `${team.name}: plain index, ${kind}`
-  /** Searches the texts of a round, in the same order for every contender. Each round starts at a later text. */
+  /** The same order for every contender. Each round starts at a later text. */
   const perText = (name: string, to: string, kind: TypedKind, requestOf: (typed: string) => HttpRequest) => {
     const texts = pools.get(kind) ?? []
     const step = Math.ceil(texts.length / (warmUps + measured))

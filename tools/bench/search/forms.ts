@@ -17,7 +17,6 @@ export type SampleTeam = { readonly id: string; readonly forms: number }
 export type SampleForms = {
   readonly size: Size
   readonly largestTeam: SampleTeam
-  /** A team of the median size. */
   readonly smallTeam: SampleTeam
   /** In order of created time, the teams mixed. Made lazily, and the same at every call. */
   all(): Generator<SampleForm>
@@ -29,7 +28,6 @@ const skew = 0.8
 const oldestMs = Date.UTC(2023, 0, 1)
 const newestMs = Date.UTC(2026, 0, 1)
 
-/** Forms of teams whose sizes follow Zipf's law. */
 export function createForms(size: Size): SampleForms {
   const teams = zipf(size.teams, skew)
     .sizes(size.forms)
@@ -58,7 +56,7 @@ export function createForms(size: Size): SampleForms {
   }
 }
 
-/** The rank of the team of each form, in random order. */
+/** By form, the rank of its team, in random order. */
 const mixed = (sizes: readonly number[]): Uint16Array =>
   Uint16Array.from(
     seededRandom('mixed').shuffled(sizes.flatMap((forms, rank) => Array.from({ length: forms }, () => rank))),

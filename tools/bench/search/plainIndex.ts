@@ -6,7 +6,7 @@ import { recordOf, type SampleForm } from './forms.ts'
 export const plainIndex = 'plain-forms'
 export const pageLimit = 20
 
-/** The mapping of an ordinary index: one text field and one keyword for titles. Settings and sort order are those of the replica. */
+/** An ordinary index: one text field and one keyword for titles. Settings and sort order are those of the replica. */
 export function plainDefinition(): Pick<IndexDefinition, 'settings' | 'mappings'> {
   const { settings } = definitionOf('forms', true)
   const properties: IndexDefinition['mappings']['properties'] = {
@@ -23,14 +23,13 @@ export function plainDefinition(): Pick<IndexDefinition, 'settings' | 'mappings'
   return { settings, mappings: { dynamic: 'strict', _routing: { required: true }, properties } }
 }
 
-/** The document of a form in that index, with all fields of a list. */
 export function plainSource(sample: SampleForm): string {
   const { teamId, id, title, createdAt } = sample
   const { form } = JSON.parse(recordOf(sample).value) as { form: unknown }
   return JSON.stringify({ teamId, position: `${createdAt}|${id}`, createdAt, title: title.text, form })
 }
 
-/** The query of a first attempt: titles that match with one typo, or contain the typed text; newest first, with their total. */
+/** The search of a first attempt: titles that match with one typo, or contain the typed text; newest first, with their total. */
 export const plainSearch = (teamId: string, typed: string): HttpRequest =>
   search(teamId, {
     filter: [{ term: { teamId } }],
@@ -41,7 +40,6 @@ export const plainSearch = (teamId: string, typed: string): HttpRequest =>
     minimum_should_match: 1,
   })
 
-/** The query of the first rows of a team, and of their total. */
 export const plainList = (teamId: string): HttpRequest => search(teamId, { filter: [{ term: { teamId } }] })
 
 const search = (teamId: string, bool: Readonly<Record<string, unknown>>): HttpRequest => ({

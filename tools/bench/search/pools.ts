@@ -6,13 +6,12 @@ import type { SampleForm } from './forms.ts'
 import { pageLimit, plainList } from './plainIndex.ts'
 import { holds, isMisspelt, type TypedKind, typedKinds, typedTexts } from './typed.ts'
 
-/** Texts to search for in one team, by kind. */
 export type Pools = ReadonlyMap<TypedKind, readonly string[]>
 
 type Way = 'exact' | 'similar' | 'neither'
 
-const wanted = 120
-/** The number of texts that are made for each wanted one, since some do not find rows of their kind. */
+const poolSize = 120
+/** So many texts are made for each text of a pool, because some do not find rows of their kind. */
 const spare = 2
 const fewest = 50
 
@@ -23,7 +22,7 @@ function wayOf(titles: readonly string[], typed: string): Way {
   return matches > 0 ? 'exact' : 'similar'
 }
 
-/** Makes texts of each kind, and keeps those for which the API finds rows of that kind. Rejects if there are too few. */
+/** Of the made texts, keeps those for which the API finds rows of their kind. Rejects if there are too few. */
 export async function choosePools(origin: string, team: ServedTeam, stage: Stage): Promise<Pools> {
   const bar = startProgressBar(`Trying what is typed, ${team.name}`, typedKinds.length, process.stdout)
   const pools = new Map<TypedKind, readonly string[]>()
@@ -31,8 +30,8 @@ export async function choosePools(origin: string, team: ServedTeam, stage: Stage
     for (const kind of typedKinds) {
       const way = isMisspelt(kind) ? 'similar' : 'exact'
       const fit: string[] = []
-      for (const typed of typedTexts(kind, team.forms, spare * wanted)) {
-        if (fit.length === wanted) break
+      for (const typed of typedTexts(kind, team.forms, spare * poolSize)) {
+        if (fit.length === poolSize) break
         const { json } = await ask(origin, formsRequest(team, typed), stage)
         const titles = (json as FormsPage).items.map(({ title }) => title)
         if (wayOf(titles, typed) === way) fit.push(typed)
@@ -56,7 +55,7 @@ export type ServedTeam = {
 
 type FormsPage = { readonly totalDocs: number; readonly items: readonly { id: string; title: string }[] }
 
-/** A request for the first page of forms that match the typed text, or of all forms without text. */
+/** The first page of forms that match the typed text, or of all forms without text. */
 export const formsRequest = ({ accountKey }: ServedTeam, typed?: string): HttpRequest =>
   apiRequest(accountKey, 'forms', { limit: pageLimit, ...(typed !== undefined && { titleContains: typed }) })
 

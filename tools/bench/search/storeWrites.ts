@@ -12,10 +12,7 @@ const mergeDeadlineMs = 600_000
 
 const usageSchema = z.object({ store_size_in_bytes: z.int() })
 
-/**
- * Stores about `total` documents in bulk requests, then refreshes the indices and merges each shard into one segment. Rejects if Elasticsearch rejects a
- * document.
- */
+/** Stores about `total` documents, refreshes the indices, and merges each shard into one segment. Rejects if Elasticsearch rejects a document. */
 export async function storeWrites(
   { client, signal }: Stage,
   writes: Iterable<Write>,
@@ -44,7 +41,7 @@ export async function storeWrites(
   await client.indices.flush({ index }, { signal })
 }
 
-/** The mean size (bytes) of a document on disk. */
+/** Mean size on disk. */
 export async function bytesOfDocument({ client, signal }: Stage, index: string): Promise<number> {
   const { count: documents } = await client.count({ index }, { signal })
   // This request reads the whole index. Sizes in index statistics are up to ten seconds old.

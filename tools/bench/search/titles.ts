@@ -1,7 +1,6 @@
 import { type Random, seededRandom } from '../../sample/random.ts'
 import { zipf } from '../zipf.ts'
 
-/** The parts of titles of one language. */
 type Vocabulary = {
   readonly locale: string
   readonly share: number
@@ -43,7 +42,7 @@ const chinese = words(`
   沟通 能力 评估 测评 职业 学习 单元 小学 初中 高中 招聘 面试 岗位 操作 规范 流程 设备 仓库 物流 财务 税务 保险 护理 医疗 中医 环保
 `)
 
-/** Three kinds of languages: separate words, compounds, and words without separators; with words of quiz titles. */
+/** Words of quiz titles in three kinds of languages: separate words, compounds, and words without separators. */
 const vocabularies: readonly Vocabulary[] = [
   { locale: 'en_US', share: 70, words: english, separator: ' ' },
   { locale: 'de_DE', share: 15, words: german, separator: ' ', hasCompounds: true },
@@ -52,7 +51,7 @@ const vocabularies: readonly Vocabulary[] = [
 
 export type Title = { readonly text: string; readonly locale: string }
 
-/** Names of companies, products, courses and people: most distinct words are names. */
+/** Of companies, products, courses and people: most distinct words are names. */
 const names = 30_000
 const nameShare = 0.18
 const compoundShare = 0.3
@@ -69,7 +68,7 @@ const languages = vocabularies.map((vocabulary) => ({ ...vocabulary, ranks: zipf
 type Language = (typeof languages)[number]
 const shares = vocabularies.map(({ share }) => share)
 
-/** A quiz title, with word frequencies as in real titles. */
+/** With word frequencies as in real titles. */
 export function makeTitle(random: Random): Title {
   const language = languages[random.weighted(shares)] as Language
   const count = fewestWords + random.weighted(lengths)

@@ -1,7 +1,7 @@
 import { type Random, seededRandom } from '../../sample/random.ts'
 import type { SampleForm } from './forms.ts'
 
-/** Kinds of typed texts. Each makes a text from a title; undefined if the title does not allow that. */
+/** Each kind makes a text from a title; undefined if the title does not allow that. */
 const makers = {
   'one word': (random, title) => maybe(random, wordsOf(title)),
   'two words': (random, title) => maybe(random, pairsOf(title))?.join(' '),
@@ -32,11 +32,11 @@ const shortestPart = 3
 const triesEach = 30
 const typos = [...'aeiorstnlmu']
 
-/** Up to `wanted` different texts of a kind, each from one of `forms` at random; the same for the same forms. */
-export function typedTexts(kind: TypedKind, forms: readonly SampleForm[], wanted: number): string[] {
+/** Up to `count` different texts, each from one of `forms` at random; the same for the same forms. */
+export function typedTexts(kind: TypedKind, forms: readonly SampleForm[], count: number): string[] {
   const random = seededRandom(`typed/${kind}`)
   const texts = new Set<string>()
-  for (let tries = 0; tries < triesEach * wanted && texts.size < wanted; tries++) {
+  for (let tries = 0; tries < triesEach * count && texts.size < count; tries++) {
     const typed = makers[kind](random, random.pick(forms).title.text)
     if (typed !== undefined) texts.add(typed)
   }
@@ -45,10 +45,10 @@ export function typedTexts(kind: TypedKind, forms: readonly SampleForm[], wanted
 
 /** Whether a title contains the typed text, or words that start with each typed word. Ignores case and diacritics. */
 export function holds(title: string, typed: string): boolean {
-  const [folded, wanted] = [plain(title), plain(typed)]
-  if (folded.includes(wanted)) return true
-  const words = folded.split(notInWords)
-  return wanted.split(notInWords).every((part) => words.some((word) => word.startsWith(part)))
+  const [foldedTitle, foldedTyped] = [plain(title), plain(typed)]
+  if (foldedTitle.includes(foldedTyped)) return true
+  const words = foldedTitle.split(notInWords)
+  return foldedTyped.split(notInWords).every((part) => words.some((word) => word.startsWith(part)))
 }
 
 const plain = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()

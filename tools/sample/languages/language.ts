@@ -1,6 +1,6 @@
 import type { Scene } from '../../../src/core/model/form.ts'
 
-/** The sample data of one language: texts of the product, names of people, and quizzes. */
+/** Texts of the product, names of people, and quizzes. */
 export type Language = {
   readonly locale: string
   readonly systemText: Readonly<Record<'start' | 'next' | 'back' | 'submit' | 'required' | 'thanks', string>>
@@ -16,10 +16,10 @@ export type Language = {
   readonly agreement: readonly [string, string, string, string, string]
   /** From the weakest to the strongest. */
   readonly levels: readonly [Level, Level, Level, Level]
-  /** Comments on one dimension, from a weak to a strong result; `{dimension}` is replaced by its name. */
+  /** On one dimension, from a weak to a strong result; `{dimension}` is replaced. */
   readonly remarks: readonly [string, string, string]
   readonly dimensionsTitle: string
-  /** Paragraphs of an AI suggestion; `{dimension}` and `{subject}` are replaced by names. */
+  /** Paragraphs of an AI suggestion; `{dimension}` and `{subject}` are replaced. */
   readonly advice: readonly string[]
   readonly comments: readonly string[]
   readonly people: {
@@ -32,7 +32,6 @@ export type Language = {
   readonly subjects: readonly Subject[]
 }
 
-/** A verbal grade; `{subject}` is replaced by the title. */
 export type Level = { readonly name: string; readonly summary: string; readonly suggestions: string }
 
 type About<S extends Scene> = {
@@ -47,7 +46,7 @@ type About<S extends Scene> = {
 type Question = readonly [string, string, string, string, string]
 type Four = readonly [string, string, string, string]
 
-/** The content of a quiz. Question `i` of a quiz with dimensions scores dimension `i` modulo 4. */
+/** Question `i` of a quiz with dimensions scores dimension `i` modulo 4. */
 export type Subject =
   | (About<'knowledge_quiz'> & { readonly dimensions: Four; readonly questions: readonly Question[] })
   | (About<'scored_quiz'> & { readonly dimensions: Four; readonly statements: readonly string[] })
@@ -63,10 +62,10 @@ const rows = (table: string, columns: number): string[][] =>
       return cells
     })
 
-/** Parses questions, one a line, each with four answers, separated by bars. Throws for a line with another number of answers. */
+/** One question a line, with four answers, separated by bars. Throws for a line with another number of answers. */
 export const questions = (table: string): Question[] => rows(table, 5) as unknown as Question[]
 
-/** Parses levels, one a line: name, summary, suggestions. */
+/** One level a line: name, summary, suggestions. */
 export const levels = (table: string): Language['levels'] =>
   rows(table, 3).map(([name = '', summary = '', suggestions = '']) => ({
     name,

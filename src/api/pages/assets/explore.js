@@ -1,14 +1,13 @@
-// The key stays in its input. It is sent only in the `Authorization` header, to the API of the same origin. No answer is stored.
+// The key stays in its input. It is sent only in the `Authorization` header, to the API of the same origin.
 
 const byId = (id) => document.getElementById(id)
 const choices = byId('choices')
 const say = JSON.parse(choices.dataset.texts)
 const number = new Intl.NumberFormat(say.language, { maximumFractionDigits: 1 })
 const date = new Intl.DateTimeFormat(say.language, { month: 'short', day: 'numeric' })
-/** The longest pause between two typed letters. */
 const typingMs = 250
 
-/** An element with properties and content. Text is never parsed as markup. */
+/** Text is never parsed as markup. */
 const element = (name, properties, ...content) => {
   const made = Object.assign(document.createElement(name), properties)
   made.append(...content)
@@ -24,7 +23,7 @@ const ask = async (name, path, query, signal) => {
   byId(`${name}-request`).value = `curl -H "Authorization: Bearer $TIDEMARK_KEY" '${quoted}'`
   const key = byId('key').value.trim()
   if (!key) throw new Error(say.noKey)
-  // Leaves a valid key unchanged. Other characters may not be allowed in headers; encoded, they reach the API, which refuses them.
+  // Leaves a valid key unchanged. Headers may not allow other characters; encoded, they reach the API, which refuses them.
   const headers = { Authorization: `Bearer ${encodeURIComponent(key)}` }
   const [answer, body] = await fetch(url, { headers, signal, cache: 'no-store', credentials: 'omit' })
     .then(async (response) => [response, await response.json()])
@@ -34,7 +33,7 @@ const ask = async (name, path, query, signal) => {
   throw Object.assign(new Error(body.error.message), { lang: 'en', seconds: answer.headers.get('Retry-After') })
 }
 
-/** Returns a function that starts the work of a section after a pause, aborts its former work, and shows the result or the error there. */
+/** Returns a function that starts the work of a section after a pause, aborts its former work, and shows the result or the error. */
 const latest = (section, work) => {
   const status = section.querySelector('[role=status]')
   const alert = section.querySelector('[role=alert]')
@@ -72,10 +71,7 @@ const findForms = latest(byId('forms'), async (signal) => {
   return say.formsFound.replace('%', number.format(totalDocs))
 })
 
-/**
- * Fills the choice of questions with those of the form, unless it has them already; resolves with the chosen code. (`fieldsWithCode` is
- * loaded before this file.)
- */
+/** Fills the choice of questions, unless it is filled already; resolves with the chosen code. (`fieldsWithCode` is loaded before this file.) */
 const chosenQuestion = async (form, signal) => {
   if (!form) throw new Error(say.noForm)
   const select = byId('code')
@@ -107,10 +103,10 @@ const showCounts = latest(byId('counts'), async (signal) => {
   return say.found.replace('%', number.format(totals.totalDocs))
 })
 
-/** A piece of a bar in the colour of value number `at`. Styles are set by script, because the page's policy forbids them in markup. */
+/** A piece of a bar. Styles are set by script, because the page's policy forbids them in markup. */
 const piece = (at, size) => element('i', { style: `--at: ${at}; flex-grow: ${size}` })
 
-/** Shows the counts of each day and value as stacked bars, and as a table with the `totals` of the values. */
+/** Shows the counts as stacked bars, and as a table. */
 const draw = (days, totals, items) => {
   const nameOf = (day, value) => JSON.stringify([day, value])
   const counts = new Map(items.map(({ key: [time, value], count }) => [nameOf(time.slice(0, 10), value), count]))

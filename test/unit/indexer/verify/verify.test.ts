@@ -7,6 +7,7 @@ import { unreadLog } from '../../../../indexer/readLog.ts'
 import { refreshEveryCopy } from '../../../../indexer/refreshEveryCopy.ts'
 import { commitMetadata } from '../../../../indexer/startOffsets.ts'
 import { DifferenceReport } from '../../../../indexer/verify/differenceReport.ts'
+import { wholeShare } from '../../../../indexer/verify/share.ts'
 import { verifyDocuments } from '../../../../indexer/verify/verify.ts'
 import type { VerifyContext } from '../../../../indexer/verify/verifyContext.ts'
 import type { GenerationTag } from '../../../../src/core/elasticsearch/indices.ts'
@@ -125,7 +126,7 @@ async function verified(team?: string) {
   const differences = new DifferenceReport()
   let pending: (() => Promise<void>) | undefined
   const context = {
-    ...{ config, source, elasticsearch: clients.elasticsearch, team, signal },
+    ...{ config, source, elasticsearch: clients.elasticsearch, team, share: wholeShare, signal },
     report: {
       step: (text: string) => {
         pending = Object.entries(onStep).find(([words]) => text.includes(words))?.[1]

@@ -1,0 +1,104 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { writeAliasesOf } from '../../src/core/elasticsearch/indices.ts'
+import {
+  type AnnouncedRebuild,
+  announceRebuild,
+  readAnnouncedRebuild,
+  withdrawRebuild,
+} from '../../src/core/redis/announcedRebuild.ts'
+import type { RedisConnection } from '../../src/core/redis/redis.ts'
+import type { CommandTools } from '../engineCommand.ts'
+import { readTopicRules } from '../topics.ts'
+import type { Generation } from './generation.ts'
+import { generationsOf, RebuildPipeline, removeFilled } from './rebuildPipeline.ts'
+import { MixedLogs } from './replacedLogs.ts'
+
+/** The announcement expires this long (ms) after its last renewal, so that members stop soon after the rebuild was killed. */
+const announcedMs = 6_000
+const renewalMs = 1_500
+/** The intervals (ms) at which a member reads whether a rebuild is announced: while it waits for one, and while it fills a generation. */
+const waitPollMs = 1_000
+const fillPollMs = 250
+/** The interval (ms) at which a member checks that neither the generation nor a log was replaced. */
+const checkMs = 5_000
+/** A member ends if no rebuild is announced for this time (ms). A rebuild that was killed is usually started again sooner. */
+const idleDeadlineMs = 120_000
+
+export type Announcement = { withdraw(): Promise<void> }
+
+/** Announces a rebuild to its members (`fillAsMember`) until `withdraw`. If Redis does not answer, members stop, and the rebuild goes on alone. */
+export function announceToMembers(redis: RedisConnection, rebuild: AnnouncedRebuild): Announcement {
+  const announce = (): void => {
+    announceRebuild(redis, rebuild, announcedMs).catch(() => undefined)
+  }
+  announce()
+  const renewal = setInterval(announce, renewalMs)
+  return {
+    withdraw: async () => {
+      clearInterval(renewal)
+      // If Redis does not answer, the announcement expires.
+      await withdrawRebuild(redis, rebuild).catch(() => undefined)
+    },
+  }
+}
+
+/**
+ * Helps the rebuilds that are announced to fill their generations: joins their consumer group, so that Kafka divides the partitions among the rebuild and its
+ * members. A member may join, leave and die at any time. Ends when no rebuild was announced for two minutes: either the last one has filled its generation, and
+ * needs no members any more, or it was killed.
+ */
+export async function fillAsMember(tools: CommandTools): Promise<void> {
+  const { redis, report, signal } = tools
+  report.step('waiting for a rebuild to be announced')
+  for (let idleMs = 0; idleMs < idleDeadlineMs; idleMs += waitPollMs) {
+    const announced = await readAnnounced(redis)
+    const target = announced && (await generationOf(tools, announced))
+    if (announced !== undefined && target !== undefined) {
+      await fillUntilWithdrawn(tools, announced, target)
+      idleMs = 0
+    }
+    await sleep(waitPollMs, undefined, { signal })
+  }
+  report.step('no rebuild is announced')
+}
+
+/** Undefined also if Redis does not answer: a member then stops, and joins again later. */
+const readAnnounced = (redis: RedisConnection): Promise<AnnouncedRebuild | undefined> =>
+  readAnnouncedRebuild(redis).catch(() => undefined)
+
+/** The generation that an announced rebuild fills; undefined if it does not exist, or another rebuild has taken it over. */
+async function generationOf(tools: CommandTools, { tag, holder }: AnnouncedRebuild): Promise<Generation | undefined> {
+  const found = (await generationsOf(tools).find()).find(({ complete }) => complete?.tag === tag)?.complete
+  if (found === undefined || found.hasServed) return undefined
+  if (!found.hasCurrentMappings)
+    throw new Error(
+      `the rebuild fills generation ${found.number} with mappings of another release, or of another INDEX_ANSWERS`,
+    )
+  return { ...found, writeAliases: writeAliasesOf(found.indices, holder) }
+}
+
+/** Reads as a member of the rebuild's group until the rebuild is not announced any more, or reading fails, as it does once another rebuild has taken over. */
+async function fillUntilWithdrawn(tools: CommandTools, rebuild: AnnouncedRebuild, target: Generation): Promise<void> {
+  const { config, source, redis, report, signal } = tools
+  const rules = await readTopicRules(source, config)
+  report.step(`generation ${target.number} is filled`)
+  const failed = new AbortController()
+  const untilFailed = { ...tools, signal: AbortSignal.any([signal, failed.signal]) }
+  const pipeline = new RebuildPipeline(untilFailed, target, rules, (error) => failed.abort(error))
+  try {
+    for (let waitedMs = 0; ; waitedMs += fillPollMs) {
+      const announced = await readAnnounced(redis)
+      if (announced?.tag !== rebuild.tag || announced.holder !== rebuild.holder) break
+      if (waitedMs % checkMs === 0) await pipeline.expectUndisturbed()
+      await sleep(fillPollMs, undefined, { signal: untilFailed.signal })
+    }
+    report.step('the rebuild has ended, or needs no members any more')
+  } catch (error) {
+    signal.throwIfAborted()
+    // The rebuild notices that the generation was deleted, and ends.
+    if (error instanceof MixedLogs) await removeFilled(tools, target)
+    report.step(`stops filling: ${(error as Error).message}`)
+  } finally {
+    await pipeline.stop()
+  }
+}

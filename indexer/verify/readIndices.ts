@@ -1,0 +1,159 @@
+import type { estypes } from '@elastic/elasticsearch'
+import {
+  type DocumentKind,
+  documentKinds,
+  entityTypeOf,
+  type Indices,
+  kindsOf,
+  type PhysicalIndex,
+} from '../../src/core/elasticsearch/indices.ts'
+import { multiGet, readWhole, type StoredDocument, scan } from '../../src/core/elasticsearch/readDocuments.ts'
+import { type DocumentId, type EntityType, entityTypes } from '../../src/core/model/ids.ts'
+import { endOfPositions, type LogPosition, logPosition, partitionOf } from '../../src/core/model/logPosition.ts'
+import { comparedOf, type DocumentComparison } from './compareDocuments.ts'
+import type { DifferenceReport } from './differenceReport.ts'
+import { hasPartition } from './share.ts'
+import type { VerifyContext } from './verifyContext.ts'
+
+const maxPartDocuments = 250
+/** The number of documents, without their sources, in one request. */
+const idsPerRequest = 2_000
+
+/** Reads every document of the indices, each index in one snapshot. If the context has a team, reads only documents with its routing. */
+export async function readIndices(
+  context: VerifyContext,
+  indices: Indices,
+  comparison: DocumentComparison,
+): Promise<void> {
+  for (const kind of documentKinds)
+    for await (const documents of readIndex(context, indices, kind, ofTeam(context)))
+      for (const document of documents) {
+        comparison.setDocument(comparedOf(kind, document))
+        await context.pauseIfBusy()
+      }
+}
+
+/**
+ * Reads the documents of the context's share: list documents by the partition of their position, and the detail documents of the same entities. The first
+ * share also reads the list documents without a position: tombstones that a rebuild has copied from a replaced log.
+ *
+ * `partitions`: for each type of entities, the numbers of all partitions of its topic.
+ */
+export async function readShareOfIndices(
+  context: VerifyContext,
+  indices: Indices,
+  partitions: Readonly<Record<EntityType, readonly number[]>>,
+  comparison: DocumentComparison,
+): Promise<void> {
+  const { elasticsearch, pauseIfBusy, signal } = context
+  for (const type of entityTypes) {
+    const [list, detail] = kindsOf[type]
+    const filters = [...ofTeam(context), ofShare(context, partitions[type])]
+    for await (const documents of readIndex(context, indices, list, filters)) {
+      for (const document of documents) comparison.setDocument(comparedOf(list, document))
+      const ids = documents.map(({ id }) => id)
+      for await (const details of readWhole(elasticsearch, indices[detail], ids, { signal })) {
+        for (const document of details) comparison.setDocument(comparedOf(detail, document))
+        await pauseIfBusy()
+      }
+    }
+  }
+}
+
+/**
+ * Reports detail documents without a list document, which `readShareOfIndices` reads in no share. Each share searches one slice of the detail documents,
+ * whatever their partitions: these are only in the positions of list documents.
+ */
+export async function reportUnlistedDetails(
+  context: VerifyContext,
+  indices: Indices,
+  differences: DifferenceReport,
+): Promise<void> {
+  const { elasticsearch, share, pauseIfBusy, signal } = context
+  const slice = { id: String(share.number), max: share.count }
+  for (const type of entityTypes) {
+    const [list, detail] = kindsOf[type]
+    const search = { query: { bool: { filter: ofTeam(context) } }, slice, size: idsPerRequest, _source: false }
+    const unlisted: DocumentId[] = []
+    for await (const details of scan(elasticsearch, indices[detail], search, { signal })) {
+      const ids = details.map(({ id }) => id)
+      unlisted.push(...(await withoutDocument(context, indices[list], ids)))
+      await pauseIfBusy()
+    }
+    // Compares once more: an indexer may have written both documents of an entity between the two requests.
+    for (let at = 0; at < unlisted.length; at += idsPerRequest)
+      for (const id of await withoutDocument(context, indices[list], unlisted.slice(at, at + idsPerRequest)))
+        differences.add({ kind: 'unlisted-detail', id, where: detail, detail: `has no document in ${list}` })
+  }
+}
+
+/**
+ * Reads the documents that seem to differ once more, since a write may have been in flight. A document that is not found in the shard of its team, because it
+ * is in another one, stays as it was read.
+ */
+export async function readAgain(
+  context: VerifyContext,
+  indices: Indices,
+  kind: DocumentKind,
+  ids: readonly DocumentId[],
+  comparison: DocumentComparison,
+): Promise<void> {
+  const { elasticsearch, signal } = context
+  const others = await inOtherShares(context, indices[kindsOf[entityTypeOf(kind)][0]], ids)
+  for await (const documents of readWhole(elasticsearch, indices[kind], ids, { signal }))
+    for (const document of documents) comparison.setDocument(comparedOf(kind, document), others.has(document.id))
+}
+
+async function* readIndex(
+  { elasticsearch, report, signal }: VerifyContext,
+  indices: Indices,
+  kind: DocumentKind,
+  filter: estypes.QueryDslQueryContainer[],
+): AsyncGenerator<StoredDocument[]> {
+  const query = { bool: { filter } }
+  const { count } = await elasticsearch.count({ index: indices[kind], query }, { signal })
+  let read = 0
+  for await (const part of scan(elasticsearch, indices[kind], { query, size: maxPartDocuments }, { signal })) {
+    yield part
+    read += part.length
+    report.progress(`${kind} read`, read, count)
+  }
+}
+
+const ofTeam = ({ team }: VerifyContext): estypes.QueryDslQueryContainer[] =>
+  team === undefined ? [] : [{ term: { _routing: team } }]
+
+function ofShare({ share }: VerifyContext, partitions: readonly number[]): estypes.QueryDslQueryContainer {
+  const positionsIn = (partition: number): estypes.QueryDslQueryContainer => ({
+    range: { logPosition: { gte: logPosition({ partition, offset: 0n }), lt: endOfPositions(partition) } },
+  })
+  const own = partitions.filter((partition) => hasPartition(share, partition)).map(positionsIn)
+  const withoutPartition = { bool: { must_not: partitions.map(positionsIn) } }
+  return {
+    bool: { should: share.number === 0 ? [...own, withoutPartition] : own, minimum_should_match: 1 },
+  }
+}
+
+/** The entities whose list documents have positions in partitions of other shares. Their records are in several partitions, which happens when partitions are added. */
+async function inOtherShares(
+  { elasticsearch, share, signal }: VerifyContext,
+  list: PhysicalIndex,
+  ids: readonly DocumentId[],
+): Promise<ReadonlySet<DocumentId>> {
+  if (share.count === 1) return new Set()
+  const documents = await multiGet(elasticsearch, list, ids, ['logPosition'], { signal })
+  const inOthers = documents.filter((document) => {
+    const { logPosition: position } = JSON.parse(document?.source ?? '{}') as { logPosition?: LogPosition }
+    return position !== undefined && !hasPartition(share, partitionOf(position))
+  })
+  return new Set(inOthers.flatMap((document) => document?.id ?? []))
+}
+
+async function withoutDocument(
+  { elasticsearch, signal }: VerifyContext,
+  index: PhysicalIndex,
+  ids: readonly DocumentId[],
+): Promise<DocumentId[]> {
+  const documents = await multiGet(elasticsearch, index, ids, [], { signal })
+  return ids.filter((_, at) => documents[at] === undefined)
+}

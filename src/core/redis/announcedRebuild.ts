@@ -1,0 +1,29 @@
+import type { GenerationTag } from '../elasticsearch/indices.ts'
+import { type RedisConnection, script } from './redis.ts'
+
+/** A rebuild that members may join: the generation that it fills, and its id, which is part of the names of its write aliases. */
+export type AnnouncedRebuild = { readonly tag: GenerationTag; readonly holder: string }
+
+/** Announces a rebuild for `lifeMs`, instead of any other. */
+export async function announceRebuild(
+  { client, keys }: RedisConnection,
+  rebuild: AnnouncedRebuild,
+  lifeMs: number,
+): Promise<void> {
+  await client.set(keys.announcedRebuild, textOf(rebuild), 'PX', lifeMs)
+}
+
+/** The announced rebuild; undefined if none is announced, or Redis has lost the announcement. */
+export async function readAnnouncedRebuild({ client, keys }: RedisConnection): Promise<AnnouncedRebuild | undefined> {
+  const text = await client.get(keys.announcedRebuild)
+  return text === null ? undefined : (JSON.parse(text) as AnnouncedRebuild)
+}
+
+const withdrawScript = script(`if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end return 1`)
+
+/** Withdraws the announcement of this rebuild, and not that of another one that has replaced it. */
+export async function withdrawRebuild(redis: RedisConnection, rebuild: AnnouncedRebuild): Promise<void> {
+  await withdrawScript(redis, [redis.keys.announcedRebuild], [textOf(rebuild)])
+}
+
+const textOf = ({ tag, holder }: AnnouncedRebuild): string => JSON.stringify({ tag, holder })
