@@ -47,13 +47,13 @@ export const commands = [
   {
     name: 'dead-letters',
     file: 'indexer/deadLetters/deadLettersCommand.ts',
-    description: 'lists rejected records, and sends them through again',
+    description: 'lists rejected records, and replays them',
     example: 'tidemark dead-letters list --topic forms --path form.title',
   },
   {
     name: 'health',
     file: 'src/core/process/healthCommand.ts',
-    description: 'the health check of a container: prints what fails; kills the process when it hangs',
+    description: 'the health check of a container: prints what fails; kills a process that hangs',
     example: 'tidemark health /readyz',
   },
   {
@@ -66,7 +66,7 @@ export const commands = [
   {
     name: 'sample-settings',
     file: 'tools/sample/sampleSettingsCommand.ts',
-    description: 'serves the settings area; without SIGN_IN_… it accepts the links of sign-in',
+    description: 'serves the settings area; if SIGN_IN_… is not set, accepts the links that `tidemark sign-in` prints',
     example: 'tidemark sample-settings --folder var',
   },
   {
@@ -102,7 +102,7 @@ export const commands = [
   {
     name: 'bench',
     file: 'tools/bench/benchCommand.ts',
-    description: 'measures side by side, on engines of its own, and writes tables to tools/bench/results',
+    description: 'measures Tidemark and alternatives, on engines of its own, and writes tables to tools/bench/results',
     example: 'tidemark bench api-small',
   },
   {
@@ -114,7 +114,7 @@ export const commands = [
   {
     name: 'simulate',
     file: 'test/simulation/main.ts',
-    description: 'runs the product through random histories on simulated engines, and checks every invariant',
+    description: 'runs Tidemark through random histories on simulated engines, and checks every invariant',
     example: 'tidemark simulate --seeds 100 --theme switch,late',
   },
   {

@@ -23,7 +23,7 @@ for (const entry of commands) {
   const { name, file, description } = entry
   // The container image has no tools and tests.
   if (!existsSync(urlOf(file))) continue
-  // Only this command is loaded: `simulate` replaces the clock.
+  // Only this command is loaded, because loading `simulate` replaces the clock.
   const command = name === requested ? await loadCommand(entry) : new Command(name).description(description)
   program.addCommand(command.version(version))
 }

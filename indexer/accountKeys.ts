@@ -19,10 +19,10 @@ const checkIntervalMs = 1_000
 const completePollMs = 200
 const maxContested = 100
 
-/** The outcome of a record. `stale`: the same or a newer state was stored before. A `Problem`: the record is rejected. */
+/** `stale`: the same or a newer state was stored before. */
 export type RecordResult = 'indexed' | 'stale' | Problem
 
-type KeyChange = RecordKey & AccountKeyState
+export type KeyChange = RecordKey & AccountKeyState
 
 type AccountKeysDeps = {
   readonly config: Config
@@ -35,16 +35,16 @@ type AccountKeysDeps = {
 }
 
 /**
- * Applies account-key records to the store in Redis, and replays all account keys from Kafka when the store is not complete: Redis is new, was flushed, or was
- * restarted (it may have lost the writes of its last second). Until the replay is done, the API answers every request with 503.
+ * Applies account-key records to Redis. Replays all account keys from Kafka when Redis is new, was flushed, or was restarted and so may have lost its last
+ * second of writes. Until the replay is done, the API answers every request with 503.
  */
 export class AccountKeys {
   readonly #deps: AccountKeysDeps
-  /** The poll that all records share while they wait for a complete store. */
+  /** The poll for a complete store, which all waiting records share. */
   #completing: Promise<unknown> | undefined
-  /** The error of the last check or replay of the store; undefined if it succeeded, and before the first check. */
-  blockedReason: string | undefined
-  /** Digests that several live keys have, as of the last check; at most a hundred. Such a digest opens no key. */
+  /** The error of the last check or replay; undefined if it succeeded, and before the first check. */
+  replayError: string | undefined
+  /** Digests that several live keys have, as of the last check; at most a hundred. With such a digest, no request is accepted. */
   contested: readonly ContestedDigest[] = []
 
   constructor(deps: AccountKeysDeps) {
@@ -52,11 +52,9 @@ export class AccountKeys {
   }
 
   /**
-   * Applies a change once the store is complete, and retries until that succeeds. Resolves with a problem if the revision was stored before with other
-   * content.
+   * Applies a change once the store is complete, and retries until that succeeds. Resolves with a problem if the revision was stored before with other content.
    *
-   * If the topic has revision 7 of a key and, after it, revision 6, compaction would remove 7. So revision 7 is appended again before the record of 6 counts
-   * as processed. If one of these steps fails, all are repeated, which is harmless.
+   * If the topic has revision 7 of a key and then revision 6, compaction would remove 7. So 7 is appended again before the record of 6 counts as processed.
    */
   async apply(change: KeyChange, record: SourceRecord, signal: AbortSignal): Promise<RecordResult> {
     const { store, sink, retries } = this.#deps
@@ -85,9 +83,10 @@ export class AccountKeys {
   }
 
   /**
-   * Checks once a second whether the store is complete, until the signal aborts; if not, replays. Also replays when Redis has restarted or failed over and
-   * another process has completed the store since then. Example: the other process has replayed into the new master. This one has not noticed the
-   * failover yet, and applies a record to the former master, whose last writes are lost.
+   * Checks once a second, until the signal aborts, whether the store is complete; if not, replays. Also replays if another process has completed the store
+   * after a failover of Redis:
+   * 1. Redis fails over. Another process replays into the new master, which is complete now.
+   * 2. This process still applies a record to the former master. That write is lost.
    */
   async keepComplete(): Promise<void> {
     const { store, log, signal } = this.#deps
@@ -99,9 +98,9 @@ export class AccountKeys {
           log.info({ records: await this.replay() }, 'account-key replay completed')
         known = run
         this.contested = await store.contested(maxContested)
-        this.blockedReason = undefined
+        this.replayError = undefined
       } catch (error) {
-        this.blockedReason = summaryOf(error)
+        this.replayError = summaryOf(error)
         if (!signal.aborted) log.warn({ err: error }, 'account-key replay failed; trying again')
       }
       await sleep(checkIntervalMs, undefined, { signal }).catch(() => undefined)
@@ -110,16 +109,16 @@ export class AccountKeys {
 
   /**
    * Reads the topic to its present end, removes keys without a record from the store, and marks the store complete. Returns the number of records. If the
-   * topic has another `cleanup.policy` than `compact`, no key is removed, since records of live keys may be gone.
+   * `cleanup.policy` of the topic is not `compact`, records of live keys may be gone, so that no key is removed.
    *
-   * A compacted topic has a record of each live key. So a key without a record was deleted: a producer appended a null value, and Kafka removed the
-   * null value after `delete.retention.ms`. No indexer has read it, since none was running; or Redis was set back to a state from before it.
+   * A compacted topic has a record of each live key. A key without a record was deleted while no indexer ran, and Kafka has removed the deletion after
+   * `delete.retention.ms`; or Redis was set back to an earlier state.
    *
-   * 1. The keys in Redis are listed before the topic is read, so that a key that is created during the replay is not in the list.
-   * 2. The topic is read. Keys with a record leave the list.
-   * 3. If keys are left in the list, the topic is read again. Example: while step 2 was reading, a newer record of key k was appended beyond the end of
-   *    step 2, and compaction removed the older one before it was read. Step 3 finds the newer one.
-   * 4. Keys that are still left are removed from the store, unless they have got a record since step 1.
+   * 1. Lists the keys in Redis. A key that is created during the replay is not in the list.
+   * 2. Reads the topic. Keys with a record leave the list.
+   * 3. If keys are left, reads the topic again: during step 2, a newer record may have been appended beyond the end, and compaction may have removed the older
+   *    one unread.
+   * 4. Removes the keys that are left, unless they have got a record since step 1.
    */
   async replay(): Promise<number> {
     const { config, source, store, log } = this.#deps
@@ -146,7 +145,7 @@ export class AccountKeys {
     return records
   }
 
-  /** Reads the topic to its present end, and removes each key with a record from `unnamed`. Returns the number of records. */
+  /** Reads the topic, and removes each key with a record from `unnamed`. Returns the number of records. */
   async #readTopic(
     unnamed: Map<DocumentId, AppendPosition>,
     onRecord: (record: SourceRecord) => Promise<void> = async () => undefined,

@@ -1,27 +1,26 @@
 import type { Undecodable } from '../src/core/kafka/recordBatches.ts'
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import { DeletionCoverage } from './deletionCoverage.ts'
+import { ReplacementDetector } from './logReplacement.ts'
 import { OffsetTracker } from './offsetTracker.ts'
-import { ReadLog } from './readLog.ts'
+import { PublishedPosition } from './publishedPosition.ts'
 import type { StartOffset } from './startOffsets.ts'
-import { VisibleProgress } from './visibleProgress.ts'
 
-/** The state of a partition from its assignment to this indexer until the next rebalance. A rebalance that assigns it again starts a new state. */
+/** The state of a partition from its assignment to the next rebalance, even one that assigns the partition to this indexer again. */
 export type AssignedPartition = TopicPartition & {
   readonly start: StartOffset
   readonly offsets: OffsetTracker
   readonly coverage: DeletionCoverage
-  readonly visible: VisibleProgress
-  readonly log: ReadLog
-  /** The last commit of this owner; undefined before its first one. */
+  readonly visible: PublishedPosition
+  readonly log: ReplacementDetector
+  /** The last commit of this owner; undefined before it. */
   committed: Committed | undefined
-  /** The offset at which the next fetch must continue (`expectNext`). */
   nextOffset: bigint
-  /** The error of the next record batch, if that cannot be decoded; the partition is paused meanwhile. */
+  /** The error of the next record batch, if that cannot be decoded: the partition is paused. */
   undecodable: Undecodable | undefined
-  /** How many records are processed whose offsets cannot be committed yet, because an earlier record is in flight. */
+  /** The number of processed records that cannot be committed yet, because an earlier record is in flight. */
   processedBehind: number
-  /** Aborts when the assignment ends: from then on another indexer may own the partition, and read from the committed offset. */
+  /** Aborts when the assignment ends. From then on, another indexer may read from the committed offset. */
   readonly left: AbortSignal
   leave(): void
 }
@@ -40,8 +39,8 @@ export function assignPartition(
     start,
     offsets: new OffsetTracker(start.position),
     coverage: new DeletionCoverage(start.coveredAtMs, () => keptMs(partition.topic)),
-    visible: new VisibleProgress(start.position),
-    log: new ReadLog(start.log),
+    visible: new PublishedPosition(start.position),
+    log: new ReplacementDetector(start.log),
     committed: undefined,
     nextOffset: start.position,
     undecodable: undefined,
@@ -52,8 +51,8 @@ export function assignPartition(
 }
 
 /**
- * Throws if a batch does not continue at the next offset: it was fetched for an earlier assignment, or KafkaJS has continued at the offset that the earlier
- * assignment had reached. Otherwise records would be skipped.
+ * Throws if a batch does not continue at the next offset, so that no record is skipped. The batch may have been fetched for an earlier assignment, or KafkaJS
+ * has continued where that assignment had arrived.
  */
 export function expectNext(state: AssignedPartition, offset: bigint): void {
   if (offset !== state.nextOffset)

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { type CheckOutcome, failed, passed } from '../src/core/monitoring/health.ts'
 import { summaryOf } from '../src/core/monitoring/log.ts'
 
 const firstMs = 100
 const maxMs = 10_000
 
-/** The wait (ms) after a failed attempt (1, 2, …). Full jitter: a random time below a bound, which doubles with every attempt, up to ten seconds. */
+/** The wait (ms) after a failed attempt (1, 2, …), with full jitter: random, below a bound that doubles with every attempt, up to ten seconds. */
 export const backoffMs = (attempt: number, random: () => number): number =>
   random() * Math.min(maxMs, firstMs * 2 ** Math.min(attempt, 20))
 
@@ -23,26 +24,25 @@ export async function until(
   return false
 }
 
-/** Repeats steps until they succeed, logs each failure, and reports the failing step. */
 export class Retries {
   readonly #log: Logger
   readonly #random: () => number
   readonly #signal: AbortSignal
-  readonly #blockedReasons = new Map<symbol, string>()
+  readonly #problems = new Map<symbol, string>()
 
-  /** Every retry ends when `signal` aborts. */
   constructor(log: Logger, random: () => number, signal: AbortSignal) {
     this.#log = log
     this.#random = random
     this.#signal = signal
   }
 
-  /** Of the steps that fail now, the one that failed first, with its last error; undefined if no step fails. */
-  blockedReason(): string | undefined {
-    return this.#blockedReasons.values().next().value
+  /** The last error of the failing step that failed first. */
+  health(): CheckOutcome {
+    const [problem] = this.#problems.values()
+    return problem === undefined ? passed : failed(problem)
   }
 
-  /** Resolves with the result of the first attempt that succeeds. Rejects once `signal`, or the signal of all retries, aborts. */
+  /** Rejects once `signal`, or the signal of all retries, aborts. */
   async untilDone<T>(step: string, attempt: () => Promise<T>, signal = this.#signal): Promise<T> {
     const either = AbortSignal.any([signal, this.#signal])
     const own = Symbol(step)
@@ -53,13 +53,13 @@ export class Retries {
           return await attempt()
         } catch (error) {
           either.throwIfAborted()
-          this.#blockedReasons.set(own, `${step}: ${summaryOf(error)}`)
+          this.#problems.set(own, `${step}: ${summaryOf(error)}`)
           this.#log.warn({ err: error, attempts }, `${step} failed; trying again`)
           await sleep(backoffMs(attempts, this.#random), undefined, { signal: either })
         }
       }
     } finally {
-      this.#blockedReasons.delete(own)
+      this.#problems.delete(own)
     }
   }
 }

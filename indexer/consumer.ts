@@ -5,39 +5,39 @@ import type { Undecodable } from '../src/core/kafka/recordBatches.ts'
 import type { KafkaSource } from '../src/core/kafka/source.ts'
 import { copiedOut, partitionName, type SourceRecord, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../src/core/model/ids.ts'
+import { type CheckOutcome, failed, passed } from '../src/core/monitoring/health.ts'
 import { summaryOf } from '../src/core/monitoring/log.ts'
 import { type AssignedPartition, assignPartition, expectNext } from './assignedPartition.ts'
 import { backoffMs } from './backoff.ts'
-import { Room, recordBytes, trackedBytes } from './room.ts'
+import { InFlightBytes, recordBytes, trackedBytes } from './inFlightBytes.ts'
 import type { StartOffset } from './startOffsets.ts'
 
-/** A partition whose next record batch cannot be decoded is paused for this time (ms); then the batch is fetched again. */
 const undecodableRetryMs = 5_000
 const roomPollMs = 10
 /**
- * The records of one turn (`recordsPerTurn`) wait for room (`room.ts`) for this time (ms) altogether, and the fetched batches of all other partitions wait
- * behind them. Then the topic is paused, so that the other topics are read on.
+ * How long (ms) the records of one turn wait for room (`inFlightBytes.ts`). The batches of all partitions wait with them. Then the topic is paused, so that the
+ * other topics are read on.
  */
 const roomPatienceMs = 500
-/** The number of records that are handled in one turn of the event loop. More of them would delay heartbeats and responses. */
+/** More records in one turn of the event loop would delay heartbeats and responses. */
 const recordsPerTurn = 100
 
 export type Reading = {
   readonly source: KafkaSource
   readonly groupId: string
   readonly topics: readonly string[]
-  /** The least time (ms) from the append of a deletion until compaction may remove it from the topic (`TopicRules.keptMs`). */
+  /** See `TopicRules.keptMs`. */
   keptMs(topic: string): number
   readonly log: Logger
 }
 
 type ConsumerOptions = Reading & {
   readonly maxInFlightBytes: number
-  /** The start offset of each partition, by `partitionName`. */
+  /** By `partitionName`. */
   startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
   /**
-   * Processes a record, and calls `onProcessed` once the record is indexed, found stale or dead-lettered (in a rebuild: rejected). That may be after the
-   * partition was reassigned. Must not throw.
+   * Processes a record. Calls `onProcessed` once the record is indexed, found stale or dead-lettered (in a rebuild: rejected), perhaps after the partition was
+   * reassigned. Must not throw.
    */
   onRecord(record: SourceRecord, assigned: AssignedPartition, onProcessed: () => void): void
   onRebalance(): void
@@ -45,9 +45,8 @@ type ConsumerOptions = Reading & {
 }
 
 /**
- * Reads the source topics as a member of a consumer group. Each assignment gets new offset trackers. If a record of an earlier assignment is processed
- * late, it does not advance them, so that no record is committed before this assignment has read it. A group member that crashes is replaced after a
- * backoff.
+ * Reads the source topics as a member of a consumer group. Each assignment has its own offset trackers, which records of an earlier assignment do not advance:
+ * no record is committed that this assignment has not read.
  */
 export class SourceConsumer {
   readonly #options: ConsumerOptions
@@ -56,42 +55,42 @@ export class SourceConsumer {
   #member: GroupMember | undefined
   #rejoin = new AbortController()
   #crashes = 0
-  readonly #room: Room
-  /** The topics that are paused until enough of the records in flight are processed to leave room for more. */
+  readonly #inFlight: InFlightBytes
+  /** The topics that are paused until there is room for their records again. */
   readonly #full = new Set<string>()
-  #blockedReason: string | undefined = 'has not joined its group yet'
+  #health: CheckOutcome = failed('has not joined its group yet')
 
   constructor(options: ConsumerOptions) {
     this.#options = options
-    this.#room = new Room(options.maxInFlightBytes, options.topics)
+    this.#inFlight = new InFlightBytes(options.maxInFlightBytes, options.topics)
   }
 
   get inFlightBytes(): number {
-    return this.#room.takenBytes
+    return this.#inFlight.total
   }
 
   assigned(): readonly AssignedPartition[] {
     return [...this.#assigned.values()]
   }
 
-  /** Why the consumer has no assignment; undefined while it has one. */
-  blockedReason(): string | undefined {
-    return this.#blockedReason
+  /** Fails while the consumer has no assignment. */
+  health(): CheckOutcome {
+    return this.#health
   }
 
-  /** Names the partitions whose next record batch cannot be decoded, each with the error; undefined if there is no such partition. */
-  undecodableReason(): string | undefined {
+  /** Fails while the next record batch of a partition cannot be decoded. */
+  decoding(): CheckOutcome {
     const paused = this.assigned().filter(({ undecodable }) => undecodable !== undefined)
     const reasons = paused.map((partition) => `${partitionName(partition)}: ${partition.undecodable?.message}`)
-    return reasons.length > 0 ? reasons.join('; ') : undefined
+    return reasons.length > 0 ? failed(reasons.join('; ')) : passed
   }
 
-  /** Commits positions. Rejects if a rebalance has ended the assignment; see `GroupMember.commit` for the exception. */
+  /** Rejects if a rebalance has ended the assignment; see `GroupMember.commit` for the exception. */
   async commit(commits: readonly PartitionCommit[]): Promise<void> {
     await this.#member?.commit(commits)
   }
 
-  /** Leaves the group and joins it again, so that this or another indexer reads each partition from its committed offset. */
+  /** Leaves the group and joins it again, so that partitions are read from their committed offsets. */
   rejoin(): void {
     this.#rejoin.abort()
   }
@@ -107,7 +106,7 @@ export class SourceConsumer {
         await this.#member.leave()
       } catch (error) {
         this.#forgetAssignment()
-        this.#blockedReason = summaryOf(error)
+        this.#health = failed(summaryOf(error))
         const attempts = ++this.#crashes
         this.#options.log.warn({ err: error, attempts }, 'consumer crashed; starting another')
         const restMs = backoffMs(attempts, this.#options.random)
@@ -122,7 +121,7 @@ export class SourceConsumer {
     if (this.#assigned.size > 0) this.#member?.pause(this.assigned())
   }
 
-  /** Leaves the group: its partitions are assigned to other indexers at once, not after the session timeout. */
+  /** Leaves the group, so that its partitions are assigned to other indexers at once, not after the session timeout. */
   async leave(): Promise<void> {
     this.#stop.abort()
     this.#forgetAssignment()
@@ -136,7 +135,7 @@ export class SourceConsumer {
       topics,
       onRevoked: () => {
         this.#forgetAssignment()
-        this.#blockedReason = 'waits for its partitions'
+        this.#health = failed('waits for its partitions')
       },
       onAssigned: (partitions) => this.#startAssignment(member, partitions),
       onBatch: (batch) => this.#takeBatch(batch),
@@ -145,19 +144,18 @@ export class SourceConsumer {
     return member
   }
 
-  /** Starts to read the assigned partitions. Nothing is fetched before step 3. */
   async #startAssignment(member: GroupMember, partitions: readonly TopicPartition[]): Promise<void> {
     const { startOffsets, keptMs, log, onRebalance } = this.#options
     onRebalance()
-    // 1. Ends the former assignment: records in flight that it has fetched do not move commits any more.
+    // 1. Ends the former assignment: its records in flight do not advance commits any more.
     const unassigned = this.#forgetAssignment()
-    // If the group rebalances again during step 2, or the consumer is stopped, this attempt ends without an effect.
+    // If the group rebalances again during step 2, or the consumer is stopped, this attempt has no effect.
     const isCurrent = (): boolean => this.#assigned === unassigned && !this.#stop.signal.aborted
     try {
-      // 2. Finds the start offsets. They are not always the committed ones: a commit may be for another generation of indices (`startOffsets.ts`).
+      // 2. Finds the start offsets. A committed offset may be for another generation of indices (`startOffsets.ts`).
       const starts = await startOffsets(partitions)
       if (!isCurrent()) return
-      // 3. Fetches from the start offsets, with new offset trackers.
+      // 3. Fetches from the start offsets. Nothing was fetched before.
       const states = partitions.map((partition) =>
         assignPartition(partition, starts.get(partitionName(partition)), keptMs),
       )
@@ -168,11 +166,11 @@ export class SourceConsumer {
       throw error
     }
     this.#crashes = 0
-    this.#blockedReason = undefined
+    this.#health = passed
     log.info({ partitions: [...this.#assigned.keys()] }, 'joined the group')
   }
 
-  /** Passes the records of a batch to `onRecord`. False if not all were passed: this owner or the next fetches the rest again. */
+  /** Passes the records of a batch to `onRecord`. False if not all were passed: the rest is fetched again. */
   async #takeBatch(batch: FetchedBatch): Promise<boolean> {
     const { records, undecodable, position, gapBelow, skippedAtMs } = batch
     const state = this.#assigned.get(partitionName(batch))
@@ -195,9 +193,9 @@ export class SourceConsumer {
     return undecodable === undefined
   }
 
-  /** Waits until there is room for a record. False if the member has stopped, or the wait was too long and the topic is paused now. */
+  /** Waits until there is room for a record. False if the member has stopped, or the topic is paused now, after too long a wait. */
   async #untilRoom({ topic, isReading, wait }: FetchedBatch, patience: { leftMs: number }): Promise<boolean> {
-    while (isReading() && !this.#room.has(topic)) {
+    while (isReading() && !this.#inFlight.hasRoom(topic)) {
       if (patience.leftMs <= 0) {
         this.#full.add(topic)
         this.#member?.pause(this.assigned().filter((partition) => partition.topic === topic))
@@ -212,7 +210,7 @@ export class SourceConsumer {
 
   #resumeTopics(): void {
     for (const topic of this.#full) {
-      if (!this.#room.hasPlenty(topic) || this.#stop.signal.aborted) continue
+      if (!this.#inFlight.hasRoomToResume(topic) || this.#stop.signal.aborted) continue
       this.#full.delete(topic)
       this.#member?.resume(this.assigned().filter((partition) => partition.topic === topic))
     }
@@ -221,14 +219,14 @@ export class SourceConsumer {
   #take(record: SourceRecord, state: AssignedPartition): void {
     const bytes = recordBytes(record)
     state.log.noteTime(record.offset, record.appendedAtMs)
-    const markProcessed = state.offsets.track(record.offset, record.appendedAtMs)
-    this.#room.take(record.topic, bytes)
+    const entry = state.offsets.track(record.offset, record.appendedAtMs)
+    this.#inFlight.add(record.topic, bytes)
     this.#options.onRecord(record, state, () => {
-      this.#room.take(record.topic, -bytes)
-      // After a rebalance, the tracker of this owner does not advance: the next owner reads this record again.
+      this.#inFlight.add(record.topic, -bytes)
+      // After a rebalance, the next owner reads this record again.
       if (!state.left.aborted) {
-        const behind = state.processedBehind + 1 - markProcessed()
-        this.#room.take(record.topic, (behind - state.processedBehind) * trackedBytes)
+        const behind = state.processedBehind + 1 - state.offsets.markProcessed(entry)
+        this.#inFlight.add(record.topic, (behind - state.processedBehind) * trackedBytes)
         state.processedBehind = behind
       }
       this.#resumeTopics()
@@ -241,13 +239,13 @@ export class SourceConsumer {
     this.#assigned = new Map()
     this.#full.clear()
     for (const { topic, processedBehind, leave } of left) {
-      this.#room.take(topic, -processedBehind * trackedBytes)
+      this.#inFlight.add(topic, -processedBehind * trackedBytes)
       leave()
     }
     return this.#assigned
   }
 
-  /** Pauses a partition whose next batch cannot be decoded, and resumes it after `undecodableRetryMs`: compaction may have removed that batch by then. */
+  /** Pauses a partition whose next batch cannot be decoded. After `undecodableRetryMs`, compaction may have removed that batch. */
   #pausePartition(undecodable: Undecodable, state: AssignedPartition): void {
     const member = this.#member
     const { topic, partition } = state

@@ -45,17 +45,15 @@ export type DocumentWrite = {
   /** The routing value: all documents of a team in an index are in one shard. */
   readonly teamId: TeamId
   readonly version: Revision
-  /** The whole document: JSON on one line, in UTF-8. `copySource` replaces the buffer by a copy. */
+  /** The whole document: JSON on one line, in UTF-8. */
   source: Buffer
-  /** Whether it also replaces a document of the same version; otherwise it replaces lower versions only. */
   readonly replacesSameVersion?: true
-  /** The digest of the record's content, as in `source`. Only live list documents have it, and not the copies that a rebuild makes of stored documents. */
+  /** The digest of the record's content, for a live list document that was made from a record. */
   readonly digest?: string
 }
 
 export type Documents = readonly DocumentWrite[]
 
-/** When and where Kafka appended the record. */
 export type Recorded = { readonly changedAt: Instant; readonly logPosition: LogPosition }
 
 type Converted =
@@ -69,7 +67,7 @@ type Converted =
 
 type Conversion = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS' | 'INDEX_ANSWERS'>
 
-/** Validates a record of a source topic by the contract of that topic, and converts it. Never throws. */
+/** Validates a record by the contract of its topic, and converts it. Never throws. */
 export function convertRecord(record: SourceRecord, config: Conversion): Converted {
   const { topic, key, value } = record
   if (topic === config.TOPIC_FORMS) return toDocuments('forms', record, readFormRecord(key, value), formWrites)
@@ -118,7 +116,6 @@ export function formWrites(change: Change<RenderedForm>, recorded: Recorded): Do
   return [{ ...write('forms', change, revision, list), digest }, write('form-details', change, revision, form.detail)]
 }
 
-/** The list and detail documents of a submission's newest state. `hasAnswers`: answers are indexed. */
 export function submissionWrites(change: Change<RenderedSubmission>, recorded: Recorded, hasAnswers: boolean) {
   if (change.live === null) return tombstones(change, kindsOf.submissions, recorded)
   const { revision, entity } = change.live
@@ -131,14 +128,11 @@ export function submissionWrites(change: Change<RenderedSubmission>, recorded: R
   ]
 }
 
-/** The search members of a submission's list document, computed from its answers and score. `hasAnswers`: answers are indexed. */
+/** The members by which a search finds a submission. `hasAnswers`: answers are indexed. */
 const foundByMembers = ({ data, score }: FoundBy, hasAnswers: boolean): string =>
   `${hasAnswers ? `"answers":${answerTerms(data)},` : ''}"scoreParts":${partsOfScore(Number(score))}`
 
-/**
- * The source of a list document: the members that every list has; `searchMembers`, the members of this kind of list; the summary. Ids and instants need no
- * escapes in JSON.
- */
+/** The source of a list document: members of every list, `searchMembers` of this kind of list, summary. Ids and instants need no escapes in JSON. */
 function listDocument(
   { teamId, entityId }: RecordKey,
   createdAt: Instant,
@@ -148,7 +142,7 @@ function listDocument(
 ): Buffer {
   const order = `"teamId":"${teamId}","position":"${position(createdAt, entityId)}"`
   const times = `"createdAt":"${createdAt}","changedAt":"${recorded.changedAt}","logPosition":${recorded.logPosition}`
-  // Includes `searchMembers`: a search returns them, too, and those of a long title are several times its length.
+  // A search returns `searchMembers`, too: those of a long title are several times its length.
   const rowBytes = Buffer.byteLength(searchMembers) + summary.length
   const large = [...largePart(teamId, 'summary', rowBytes), ...largePart(teamId, 'detail', detail.length)]
   const largeMember = large.length === 0 ? '' : `"large":{${large.join()}},`
@@ -161,13 +155,13 @@ function listDocument(
   return list
 }
 
-/** A search for `<part>Of` finds the rows of the team with a large part; `<part>Bytes` is its size. */
+/** By `<part>Of`, a search finds the rows of the team with a large part; `<part>Bytes` is its size. */
 const largePart = (teamId: TeamId, part: 'summary' | 'detail', bytes: number): readonly string[] =>
   bytes > largeBytes ? [`"${part}Of":"${teamId}"`, `"${part}Bytes":"${bytes}"`] : []
 
 const listEnd = `${summaryDelimiter}}`
 
-/** Copies the source of a document that waits for a retry: a slice would keep the whole shared buffer, with sources of finished documents, in memory. */
+/** Copies the source of a document that waits for a retry: a slice would keep the whole buffer, shared with finished documents, in memory. */
 export function copySource(document: DocumentWrite): void {
   const { source } = document
   if (source.length === source.buffer.byteLength) return
@@ -179,13 +173,13 @@ function write(kind: DocumentKind, { teamId, entityId }: RecordKey, version: Rev
   return { kind, id: documentId(teamId, entityId), teamId, version, source }
 }
 
-/** The position of a live list document that a rebuild copied from a replaced log. Only the first record of partition 0 can have it, too. */
+/** The position of a live list document that a rebuild copied from a replaced log. Only the first record of partition 0 has it, too. */
 export const carriedOver = 0 as LogPosition
 
 /**
- * The source of a list document that a rebuild copies from a replaced log: a live document gets the position `carriedOver`, a tombstone none. Followers start
- * anew after a replaced log, and need no earlier deletion. Tombstones have no second sort key, so a page of a change feed cannot end between tombstones at
- * position 0: the next page would skip the others, and with them a deletion that is the first record of partition 0.
+ * The source of a list document that a rebuild copies from a replaced log. A live document gets the position `carriedOver`. A tombstone gets no position:
+ * followers start anew, and need no earlier deletion. Tombstones have no second sort key, so no page of a change feed could end between two with position 0:
+ * the next page would skip the rest, and a deletion that is the first record of partition 0.
  */
 export const asCarriedOver = (source: Buffer): Buffer =>
   Buffer.from(
@@ -195,8 +189,8 @@ export const asCarriedOver = (source: Buffer): Buffer =>
   )
 
 /**
- * Recomputes the search members of a submission's list document that an earlier release, or another `INDEX_ANSWERS` (`hasAnswers`), has written. Returns any
- * other document unchanged.
+ * Recomputes the search members of a submission's list document that an earlier release, or another `INDEX_ANSWERS` (`hasAnswers`), has written. Returns other
+ * documents unchanged.
  */
 export function renewSearchMembers(document: DocumentWrite, hasAnswers: boolean): DocumentWrite {
   if (document.kind !== 'submissions') return document
@@ -217,16 +211,15 @@ export function withNamesOnce(document: DocumentWrite): DocumentWrite {
   return { ...document, source: sourceOf(members.map(([name, raw]) => [name, withoutRepeatedNames(raw)])) }
 }
 
-/** The source of a document with these members (name and JSON). The summary gets the delimiters by which readers find it. */
 function sourceOf(members: readonly (readonly [name: string, raw: string])[]): Buffer {
   const delimited = (raw: string): string => summaryDelimiter + raw + summaryDelimiter
   return Buffer.from(renderObject(members.map(([name, raw]) => [name, name === 'summary' ? delimited(raw) : raw])))
 }
 
 /**
- * The documents of a deletion. They stay, with a version above every revision: if Elasticsearch deleted them, it would forget their versions after a minute,
- * and an older record that came later would bring the entity back. Exports and change feeds find them by these members. Where Kafka removed a deletion
- * before it was read, a rebuild writes tombstones without a position; followers start anew after that.
+ * The documents of a deletion, with a version above every revision. If Elasticsearch deleted them, it would forget their versions after a minute, and a later,
+ * older record would bring the entity back. Where Kafka removed a deletion before it was read, a rebuild writes tombstones without a position; followers start
+ * anew after that.
  */
 export function tombstones(
   key: RecordKey,

@@ -11,7 +11,6 @@ import { onStopSignals } from '../src/core/process/stopSignals.ts'
 import { connectRedis, untilConnected } from '../src/core/redis/redis.ts'
 import type { Stores } from './generations/writtenGeneration.ts'
 
-/** The clients and outputs of a command that needs every engine. */
 export type CommandTools = Stores & {
   readonly source: KafkaSource
   readonly report: TerminalReport
@@ -20,10 +19,7 @@ export type CommandTools = Stores & {
   readonly signal: AbortSignal
 }
 
-/**
- * Runs a command with clients of the configured engines, and closes them. If it fails or is stopped by a signal, it prints the reason to stderr, and the
- * exit code is `failedCode`.
- */
+/** Runs a command, and closes its clients. If it fails or is stopped by a signal, prints the reason to stderr; the exit code is `failedCode`. */
 export async function runEngineCommand(
   name: string,
   run: (tools: CommandTools) => Promise<void>,

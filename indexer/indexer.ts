@@ -5,7 +5,7 @@ import {
   kafkaAnswers,
   redisAnswers,
 } from '../src/core/engines/readinessChecks.ts'
-import { checksOf, type Problems } from '../src/core/monitoring/health.ts'
+import { type Check, type CheckOutcome, type Checks, failed, passed } from '../src/core/monitoring/health.ts'
 import { type Service, type Started, serviceCommand } from '../src/core/process/lifecycle.ts'
 import { openKafka, openStores } from '../src/core/process/openStores.ts'
 import { AccountKeys } from './accountKeys.ts'
@@ -14,11 +14,12 @@ import { DeadLetterWriter } from './deadLetters/deadLetters.ts'
 import { GenerationRunner } from './generations/generationRunner.ts'
 import type { Stores } from './generations/writtenGeneration.ts'
 import { pipelineMetrics } from './metrics.ts'
+import type { PipelineHealth } from './pipeline.ts'
 import { indexerMetrics, observe, stateOf } from './status/observe.ts'
 import { statusPages } from './status/statusPage.ts'
-import { deadLettersProblem, ensureTopics, sourceTopics } from './topics.ts'
+import { checkDeadLetterSize, ensureTopics, sourceTopics } from './topics.ts'
 
-/** Opens the clients of the indexer, and starts it. It retries while an engine is unreachable. */
+/** Retries while an engine is unreachable. */
 export async function startIndexer(service: Service): Promise<Started> {
   const { config, engines, log, signal, release, fail } = service
   const closing = new AbortController()
@@ -68,34 +69,44 @@ export async function startIndexer(service: Service): Promise<Started> {
       cluster: isolatedNodesAnswerNothing(elasticsearch),
       kafka: kafkaAnswers(source),
       redis: redisAnswers(redis),
-      'account keys': accountKeysAreComplete(store, () => accountKeys.blockedReason),
-      ...checksOf(pipelineProblems(runner, retries)),
-      ...checksOf(deadLetterProblems(deadLetters, letterRetries, () => deadLettersProblem(source, config))),
+      'account keys': accountKeysAreComplete(store, () => accountKeys.replayError),
+      ...pipelineChecks(runner, retries),
+      ...deadLetterChecks(deadLetters, letterRetries, () => checkDeadLetterSize(source, config)),
     },
     pages: (health) => statusPages({ own, observed, health, clock: Date.now }),
   }
 }
 
-const pipelineProblems = (runner: GenerationRunner, retries: Retries): Problems => ({
-  preparation: async () => retries.blockedReason() ?? (runner.current === undefined ? 'starting' : undefined),
-  generation: async () => runner.current?.written.notServingReason(),
-  writer: async () => runner.current?.pipeline.blockedReasons().writer,
-  publisher: async () => runner.current?.pipeline.blockedReasons().publisher,
-  consumer: async () => runner.current?.pipeline.blockedReasons().consumer,
-  decoding: async () => runner.current?.pipeline.blockedReasons().decoding,
-  deletions: async () => runner.missedReason(),
-  logs: async () => runner.replacedReason(),
-})
+function pipelineChecks(runner: GenerationRunner, retries: Retries): Checks {
+  const part = (name: keyof PipelineHealth): Check => {
+    return async () => runner.current?.pipeline.health()[name] ?? passed
+  }
+  return {
+    preparation: async () => {
+      const health = retries.health()
+      return health.ok && runner.current === undefined ? failed('starting') : health
+    },
+    generation: async () => runner.current?.written.health() ?? passed,
+    writer: part('writer'),
+    publisher: part('publisher'),
+    consumer: part('consumer'),
+    decoding: part('decoding'),
+    deletions: async () => runner.deletions(),
+    logs: async () => runner.logs(),
+  }
+}
 
-/** `findTopicProblem`: reads from Kafka why the topic of the dead letters may refuse one (`deadLettersProblem`). */
-const deadLetterProblems = (
+const deadLetterChecks = (
   deadLetters: DeadLetterWriter,
   retries: Retries,
-  findTopicProblem: () => Promise<string | undefined>,
-): Problems => ({
-  breaker: async () => deadLetters.blockedReason(),
-  // While Kafka does not answer, this check is ok: the check `kafka` reports the outage.
-  'dead letters': async () => retries.blockedReason() ?? (await findTopicProblem().catch(() => undefined)),
+  checkSize: () => Promise<CheckOutcome>,
+): Checks => ({
+  breaker: async () => deadLetters.health(),
+  'dead letters': async () => {
+    const health = retries.health()
+    // While Kafka does not answer, only the check `kafka` fails.
+    return health.ok ? await checkSize().catch(() => passed) : health
+  },
 })
 
 export const command = serviceCommand({
@@ -103,8 +114,8 @@ export const command = serviceCommand({
   needs: ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'],
   adminPort: 9_102,
   start: (service) => {
-    // Node allocates a buffer of more than half the pool by itself, which is slower. With its small default pool, that would be most of the
-    // thousands of documents (a few kilobytes each) that are made each second.
+    // Node allocates a buffer of more than half the pool by itself, which is slower. With the small default pool, that would be most of the documents (a few
+    // kilobytes each, thousands a second).
     Buffer.poolSize = 256 * 1024
     return startIndexer(service)
   },

@@ -2,7 +2,6 @@ import type { Counter, Histogram, Registry } from 'prom-client'
 import { metricsIn } from '../src/core/monitoring/metrics.ts'
 import type { ItemOutcome } from './bulk/bulkFailure.ts'
 
-/** From one small record to more than one request may have. */
 const byteBuckets = [1_024, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 8_388_608, 33_554_432]
 const secondBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 

@@ -1,24 +1,24 @@
 import type { Offset } from '../src/core/model/ids.ts'
 
-/** A tracked record. `end`: the position once this record and all earlier ones are processed. It is above `offset + 1` if offsets are missing after it. */
-type Entry = { end: bigint; readonly appendedAtMs: number; isProcessed: boolean }
+/** `end`: the position once this record and all earlier ones are processed; above `offset + 1` if offsets are missing after it. */
+export type Entry = { end: bigint; readonly appendedAtMs: number; isProcessed: boolean }
 
 export type OffsetProgress = {
   /** Every record below this offset is processed. */
   readonly position: Offset
-  /** Append time (epoch ms) of the first record that is not processed; undefined if all are. */
+  /** Append time (epoch ms) of the first unprocessed record. */
   readonly oldestUnprocessedAtMs: number | undefined
-  /** Append time (epoch ms) of the last record below `position`; undefined until the position has passed a record. */
+  /** Append time (epoch ms) of the last record below `position`; undefined while there is none. */
   readonly processedAtMs: number | undefined
 }
 
-/** Once more entries than this are below the position, they are removed from memory; before that, only when every entry is processed. */
+/** More entries below the position are removed from memory, even if others are left. */
 const compactAfter = 1_000
 
 /**
- * Tracks the records of one partition from fetched to processed (indexed, stale or dead-lettered), in any order. The position advances over contiguous
- * processed records only. Example: records 0, 1 and 2 are fetched, and 0 and 2 are processed: the position is 1. Once 1 is processed, it is 3. Offsets
- * that have no record (compaction, transaction markers) do not stop the position.
+ * Tracks the records of one partition from fetched to processed (indexed, stale or dead-lettered), in any order. The position passes contiguous processed
+ * records only. Example: records 0, 1 and 2 are fetched, 0 and 2 are processed: the position is 1. Once 1 is processed, it is 3. Offsets without a record
+ * (compaction, transaction markers) do not stop it.
  */
 export class OffsetTracker {
   #entries: Entry[] = []
@@ -30,17 +30,20 @@ export class OffsetTracker {
     this.#position = start
   }
 
-  /** Adds a record, in order of offsets. Returns a function that marks it as processed, and returns how many records the position has passed by that. */
-  track(offset: Offset, appendedAtMs: number): () => number {
+  /** Adds a record, in order of offsets. Returns its entry, for `markProcessed`. */
+  track(offset: Offset, appendedAtMs: number): Entry {
     const entry = { end: offset + 1n, appendedAtMs, isProcessed: false }
     this.#entries.push(entry)
-    return () => {
-      entry.isProcessed = true
-      return this.#advance()
-    }
+    return entry
   }
 
-  /** Notes the end of a batch: every record up to `lastOffset` is tracked. Offsets up to it that are not tracked have no record, and are passed over. */
+  /** Returns how many records the position has passed by that. */
+  markProcessed(entry: Entry): number {
+    entry.isProcessed = true
+    return this.#advance()
+  }
+
+  /** Every record up to `lastOffset` is tracked: other offsets up to it have no record, and are passed over. */
   endBatch(lastOffset: Offset): void {
     const end = lastOffset + 1n
     const last = this.#entries.at(-1)
@@ -60,7 +63,7 @@ export class OffsetTracker {
     if (position > this.#position) this.#position = position
   }
 
-  /** Advances the position over the processed records at the head, and returns their number. */
+  /** Returns how many records the position has passed. */
   #advance(): number {
     const from = this.#head
     for (let entry = this.#entries[from]; entry?.isProcessed; entry = this.#entries[this.#head]) {

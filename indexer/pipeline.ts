@@ -1,106 +1,98 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
 import type { Config } from '../src/core/config/config.ts'
-import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
+import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../src/core/model/ids.ts'
+import { type CheckOutcome, problemIn } from '../src/core/monitoring/health.ts'
 import type { RoundPublished } from '../src/core/redis/visiblePositions.ts'
-import type { AccountKeys, RecordResult } from './accountKeys.ts'
+import type { AccountKeys } from './accountKeys.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 import { bulkBounds, bulkSender } from './bulk/bulkApi.ts'
-import { expectOwnIndices } from './bulk/bulkFailure.ts'
 import { BulkWriter } from './bulk/bulkWriter.ts'
-import type { Outcome } from './bulk/job.ts'
+import { checkLogs } from './checkLogs.ts'
 import { type Reading, SourceConsumer } from './consumer.ts'
-import { convertRecord } from './convertRecord.ts'
-import { type DeadLetterWriter, sameRevision } from './deadLetters/deadLetters.ts'
+import type { DeadLetterWriter } from './deadLetters/deadLetters.ts'
 import type { Generation } from './generations/generation.ts'
-import { readIndexedLogs } from './indexedLogs.ts'
-import { checkLogs } from './logCheck.ts'
-import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
-import { logStateText } from './readLog.ts'
+import { logStateText } from './logReplacement.ts'
+import { readLogStatesOfDocuments } from './logStatesOfDocuments.ts'
+import type { PipelineMetrics } from './metrics.ts'
+import { ProgressPublisher, type RoundResult, type VisibleRound } from './progressPublisher.ts'
+import { RecordHandler } from './recordHandler.ts'
 import { refreshEveryCopy } from './refreshEveryCopy.ts'
 import { fetchStartOffsets, formerLeaderMs, rebuildGroup, type StartOffset } from './startOffsets.ts'
 import { documentPartitionsIn, documentTopics } from './topics.ts'
-import { traceRecord } from './tracing.ts'
-import { type RoundResult, VisibilityPublisher, type VisibleRound } from './visibilityPublisher.ts'
 
 const refreshTimeoutMs = 30_000
 const drainDeadlineMs = 4_000
-/** After this time the indexer leaves the group without a last commit; the next owner of the partitions reads the uncommitted records again. */
+/** After this time (ms), the indexer leaves the group without a last commit: the next owner reads the uncommitted records again. */
 const lastPublishDeadlineMs = 3_000
 const drainPollMs = 20
 
-/** What a live indexer adds to a pipeline: its generation serves, or will serve once it is complete. */
 type Serving = {
   readonly deadLetters: DeadLetterWriter
   readonly accountKeys: AccountKeys
-  /** Called after each round (refresh, publish, commit): makes a complete generation serve, or reports that the generation is retired. */
+  /** Called after each round (`WrittenGeneration.afterRound`). */
   afterRound(published: RoundPublished): Promise<RoundResult>
 }
 
-/** The states of the logs that a generation was read from (`LogState` as text), by `partitionName`, stored in Redis (`readLogs.ts`). */
+/** The states of the logs that a generation was read from, as texts by `partitionName`, in Redis (`logStates.ts`). */
 type LogStateStore = {
-  keep(logs: ReadonlyMap<string, string>): Promise<void>
-  kept(): Promise<ReadonlyMap<string, string>>
+  store(logs: ReadonlyMap<string, string>): Promise<void>
+  read(): Promise<ReadonlyMap<string, string>>
 }
 
 type PipelineOptions = Reading & {
   readonly config: Config
   readonly elasticsearch: Client
   readonly generation: Generation
-  /** Undefined for a rebuild: no reader sees its generation, and the live indexers handle rejected records and account keys. */
+  /** Undefined for a rebuild: the live indexers handle rejected records and account keys. */
   readonly serving: Serving | undefined
   readonly metrics: PipelineMetrics
-  readonly readLogs: LogStateStore
+  readonly logStates: LogStateStore
   publishVisible(round: VisibleRound): Promise<RoundPublished>
-  /** The clock of Redis (epoch ms). */
+  /** Epoch ms. */
   redisTimeMs(): Promise<number>
   fail(error: unknown): void
 }
 
-/** Why each part of a pipeline makes no progress; undefined for a part that is not blocked. */
-export type BlockedReasons = {
-  readonly writer: string | undefined
-  readonly publisher: string | undefined
-  readonly consumer: string | undefined
-  readonly decoding: string | undefined
-}
+/** A part fails while it makes no progress. */
+export type PipelineHealth = Readonly<Record<'writer' | 'publisher' | 'consumer' | 'decoding', CheckOutcome>>
 
 /**
- * Moves records from the topics into one generation of indices: fetch, validate, write, refresh, publish, commit. `MAX_IN_FLIGHT_BYTES` bounds the
- * bytes in flight.
+ * Moves records from the topics into one generation of indices: fetch, validate, write, refresh, publish, commit. Bounds the bytes in flight
+ * (`MAX_IN_FLIGHT_BYTES`).
  */
 export class Pipeline {
   readonly #options: PipelineOptions
   readonly #writing = new AbortController()
-  /** `partitionName` → the offset after the last record that a rebuild rejected. */
-  readonly rejectedBelow = new Map<string, bigint>()
   readonly writer: BulkWriter
   readonly consumer: SourceConsumer
-  readonly publisher: VisibilityPublisher
+  readonly publisher: ProgressPublisher
+  readonly #recordHandler: RecordHandler
 
   constructor(options: PipelineOptions) {
     this.#options = options
     this.writer = this.#createWriter()
     this.consumer = this.#createConsumer()
     this.publisher = this.#createPublisher()
+    const { writer, publisher } = this
+    this.#recordHandler = new RecordHandler({ ...options, writer, publisher, signal: this.#writing.signal })
   }
 
   #createWriter(): BulkWriter {
     const { config, elasticsearch, generation, serving, metrics, log, fail } = this.#options
-    const calls = bulkSender(elasticsearch, generation, metrics, this.#writing.signal)
+    const { signal } = this.#writing
     return new BulkWriter({
-      ...calls,
-      send: async (documents) =>
-        serving ? await calls.send(documents) : expectOwnIndices(await calls.send(documents)),
+      ...bulkSender(elasticsearch, generation, { metrics, signal, isRebuild: serving === undefined }),
       ...bulkBounds,
       maxRecordsPerSecond: config.MAX_RECORDS_PER_SECOND,
       elapsedMs: () => performance.now(),
       random: Math.random,
-      signal: this.#writing.signal,
+      signal,
       onBlocked: (failure) => {
         if (failure === undefined) log.info('documents are written again')
-        else log.warn({ ...failure, reason: this.writer.blockedReason() }, 'documents cannot be written; trying again')
+        else
+          log.warn({ ...failure, reason: problemIn(this.writer.health()) }, 'documents cannot be written; trying again')
       },
       onFatal: fail,
     })
@@ -112,31 +104,31 @@ export class Pipeline {
       ...this.#options,
       maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES,
       startOffsets: (partitions) => this.#fetchStartOffsets(partitions),
-      onRecord: (record, assigned, onProcessed) => this.#process(record, assigned, onProcessed),
+      onRecord: (record, assigned, onProcessed) => this.#recordHandler.handle(record, assigned, onProcessed),
       onRebalance: () => metrics.rebalances.inc(),
       random: Math.random,
     })
   }
 
   async #fetchStartOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>> {
-    const { config, source, elasticsearch, topics, groupId, generation, serving, readLogs } = this.#options
+    const { config, source, elasticsearch, topics, groupId, generation, serving, logStates } = this.#options
     const { signal } = this.#writing
     return await fetchStartOffsets(source, partitions, {
       topics,
       groupId,
       rebuildGroupId: serving && rebuildGroup(groupId),
       clock: Date.now,
-      keptLogs: await readLogs.kept(),
-      indexedLogs: (unknown) =>
-        readIndexedLogs(elasticsearch, generation, documentPartitionsIn(unknown, config), { signal }),
+      storedLogs: await logStates.read(),
+      logStatesOfDocuments: (unknown) =>
+        readLogStatesOfDocuments(elasticsearch, generation, documentPartitionsIn(unknown, config), { signal }),
       generationOf: (topic) => (documentTopics(config).includes(topic) ? generation : undefined),
       patience: { ms: formerLeaderMs, signal },
     })
   }
 
-  #createPublisher(): VisibilityPublisher {
+  #createPublisher(): ProgressPublisher {
     const { config, source, elasticsearch, topics, generation, serving, metrics, log } = this.#options
-    return new VisibilityPublisher({
+    return new ProgressPublisher({
       consumer: this.consumer,
       offsetRanges: () => source.offsetRanges(topics),
       refresh: async () => {
@@ -155,7 +147,7 @@ export class Pipeline {
     })
   }
 
-  /** Runs until `signal` aborts or the generation is retired. Then it stops fetching, and stays in the group. */
+  /** Runs until `signal` aborts or the generation is retired. Then stops fetching, and stays in the group. */
   async run(signal: AbortSignal): Promise<void> {
     const reading = this.consumer.run()
     await this.publisher.run(signal)
@@ -167,8 +159,7 @@ export class Pipeline {
   async shutDown(): Promise<void> {
     this.consumer.pause()
     const deadline = AbortSignal.timeout(drainDeadlineMs)
-    while (this.consumer.inFlightBytes > 0 && this.blockedReasons().writer === undefined && !deadline.aborted)
-      await sleep(drainPollMs)
+    while (this.consumer.inFlightBytes > 0 && this.writer.health().ok && !deadline.aborted) await sleep(drainPollMs)
     try {
       if (this.consumer.assigned().length > 0)
         await Promise.race([this.publisher.publish(), sleep(lastPublishDeadlineMs, undefined, { ref: false })])
@@ -178,12 +169,9 @@ export class Pipeline {
     }
   }
 
-  /**
-   * Checks that each document partition is still the log that the generation was read from. If not, reads the partition again, from its first offset.
-   * Rejects when Kafka does not answer.
-   */
+  /** If a document partition is another log than the generation was read from, reads it again, from its first offset. Rejects when Kafka does not answer. */
   async checkLogs(): Promise<void> {
-    const { source, generation, readLogs, log } = this.#options
+    const { source, generation, logStates, log } = this.#options
     const checked = this.documentPartitions()
     const replaced = await checkLogs(source, checked, () => performance.now())
     if (replaced.length > 0) {
@@ -196,16 +184,16 @@ export class Pipeline {
       const state = partition.log.confirmedState()
       return state === undefined ? [] : [[partitionName(partition), logStateText(state)] as const]
     })
-    await readLogs.keep(new Map(states))
+    await logStates.store(new Map(states))
   }
 
-  /** Reads replaced partitions again, from their first offsets, unless this assignment began there. */
+  /** Reads partitions again, from their first offsets, unless this assignment began with the new log. */
   async #readAgain(replaced: readonly AssignedPartition[]): Promise<void> {
     const ranges = await this.#options.source.offsetRanges([...new Set(replaced.map(({ topic }) => topic))])
     const unread = replaced.flatMap((partition) => {
       const low = ranges.get(partitionName(partition))?.low ?? 0n
       const { position, log: logAtStart } = partition.start
-      // This assignment began at the first offset although its predecessors had read further: so it began with the new log.
+      // This assignment began at the first offset, although its predecessors had read further.
       const hasStartedAnew = position <= low && logAtStart.prefixes.some(({ below }) => below > position)
       return hasStartedAnew ? [] : [{ partition, low: low as Offset }]
     })
@@ -217,75 +205,17 @@ export class Pipeline {
     return this.consumer.assigned().filter(({ topic }) => documents.includes(topic))
   }
 
-  blockedReasons(): BlockedReasons {
+  /** `partitionName` → the offset after the last record that a rebuild rejected. */
+  get rejectedBelow(): ReadonlyMap<string, bigint> {
+    return this.#recordHandler.rejectedBelow
+  }
+
+  health(): PipelineHealth {
     return {
-      writer: this.writer.blockedReason(),
-      publisher: this.publisher.blockedReason,
-      consumer: this.consumer.blockedReason(),
-      decoding: this.consumer.undecodableReason(),
+      writer: this.writer.health(),
+      publisher: this.publisher.health,
+      consumer: this.consumer.health(),
+      decoding: this.consumer.decoding(),
     }
-  }
-
-  /** Calls `onProcessed` instead of returning a promise: a promise for each of thousands of records would cost too much. */
-  #process(record: SourceRecord, assigned: AssignedPartition, onProcessed: () => void): void {
-    const { config, serving } = this.#options
-    const { signal } = this.#writing
-    const finish = (result: RecordResult): void => this.#countOrReject(record, assigned, result, onProcessed)
-    const converted = convertRecord(record, config)
-    if (converted.kind === 'rejected') finish(converted.problem)
-    else if (converted.kind === 'account-key') {
-      if (serving === undefined) finish('stale')
-      else this.#failUnlessDone(serving.accountKeys.apply(converted.change, record, signal).then(finish))
-    } else {
-      const { documents, list } = converted
-      const traceOutcome = traceRecord(record, documents)
-      const done = (outcome: Outcome): void => {
-        traceOutcome?.(outcome.kind)
-        assigned.visible.noteWrite(list, record.offset)
-        this.publisher.noteWrite(list)
-        if (outcome.kind === 'rejected') finish({ path: 'document', rule: outcome.reason })
-        else finish(outcome.kind === 'conflict' ? sameRevision : outcome.kind)
-      }
-      // Conflicts below `deadLetteredBelow` were reported before; a rebuild reports none.
-      const reportsConflicts = serving !== undefined && record.offset >= assigned.start.deadLetteredBelow
-      this.writer.submit({ documents, reportsConflicts, name: () => nameOf(record), done })
-    }
-  }
-
-  /** Counts a record; in a live indexer that still owns its partition, writes the dead letter of a rejected record first. */
-  #countOrReject(record: SourceRecord, assigned: AssignedPartition, result: RecordResult, onProcessed: () => void) {
-    const { serving, metrics } = this.#options
-    const { topic } = record
-    const count = (counted: RecordOutcome): void => {
-      metrics.records.inc({ topic, outcome: counted })
-      onProcessed()
-    }
-    if (typeof result === 'string') {
-      serving?.deadLetters.recordAccepted(record)
-      count(result)
-    } else if (serving === undefined) {
-      // A rebuild: the live indexers write the dead letter.
-      const below = this.rejectedBelow.get(partitionName(record)) ?? 0n
-      if (record.offset >= below) this.rejectedBelow.set(partitionName(record), record.offset + 1n)
-      count('stale')
-    } else if (assigned.left.aborted) {
-      // This record was not committed. So the next owner of the partition reads it again, and writes its dead letter.
-      count('stale')
-    } else {
-      if (result === sameRevision) metrics.revisionConflicts.inc({ topic })
-      const letter = serving.deadLetters.reject(record, result, assigned)
-      this.#failUnlessDone(letter.then(count))
-    }
-  }
-
-  /** Stops the pipeline if `handling` rejects: failures of Kafka and Redis are retried inside it, so a rejection is a bug, except during shutdown. */
-  #failUnlessDone(handling: Promise<void>): void {
-    handling.catch((error: unknown) => {
-      if (!this.#writing.signal.aborted) this.#options.fail(error)
-    })
   }
 }
-
-/** The name of a record in messages. The key was validated: it contains only ids. */
-const nameOf = ({ topic, partition, offset, key }: SourceRecord): string =>
-  `${topic}/${partition}/${offset}, key ${key?.toString()}`

@@ -2,19 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, estypes } from '@elastic/elasticsearch'
 import type { RequestOptions } from '../src/core/elasticsearch/elasticsearch.ts'
 
-/** If a refresh takes longer than this (ms), the health of the indices is read: while a primary is missing, Elasticsearch answers only after a minute. */
+/** After this time (ms), the health is read: while a primary is missing, Elasticsearch answers a refresh only after a minute. */
 const patienceMs = 2_000
 
 /**
  * Makes every acknowledged write searchable on each copy of a shard that may answer a search. Rejects if a copy may lack a write.
  *
- * The response counts a copy that the refresh did not reach neither as successful nor as failed. Such a copy is unassigned, which is harmless; or it is on a
- * node that is cut off, that the master still counts as present, and that still answers searches. So as many copies must be reached as are active after
- * the refresh, and no primary may be missing. A copy that becomes active later was refreshed at the end of its recovery.
+ * A copy that the refresh did not reach is neither `successful` nor `failed`. It is unassigned, which is harmless; or its node is cut off, still counts as
+ * present, and answers searches. So as many copies must be reached as are active after the refresh, and no primary may be missing. A copy that becomes active
+ * later was refreshed by its recovery.
  *
- * These counts could hide an exchange: copy A is refreshed and then lost, and copy B, which is active, was not reached. So, if the first refresh did not reach
- * every copy, a second one follows, and as many copies must be active before it as after it. One exchange remains unnoticed: copy A is lost, and at the
- * same time a copy in recovery becomes active.
+ * These numbers could hide an exchange: copy A is refreshed and lost, and the active copy B was not reached. So, if a refresh misses a copy, a second one
+ * follows, and as many copies must be active before it as after it. One exchange remains unnoticed: copy A is lost while a copy in recovery becomes active.
  */
 export async function refreshEveryCopy(
   client: Client,
@@ -34,7 +33,7 @@ export async function refreshEveryCopy(
   if (again.successful < active) throw new Error(`only ${again.successful} of ${active} active copies were refreshed`)
 }
 
-/** Refreshes once. Resolves with the number of all copies and of the copies that were reached. Rejects if a copy failed or a primary is missing. */
+/** Resolves with the numbers of all copies and of refreshed ones. Rejects if a copy failed or a primary is missing. */
 async function refreshOnce(
   client: Client,
   index: string[],

@@ -6,24 +6,29 @@ import { type Offset, toOffset } from '../src/core/model/ids.ts'
 import { until } from './backoff.ts'
 import { notCovered } from './deletionCoverage.ts'
 import type { Generation } from './generations/generation.ts'
-import { type LogState, logStateText, readKeptLog, readLogState, replacedLog, unreadLog } from './readLog.ts'
+import {
+  type LogState,
+  logStateText,
+  readLogState,
+  readStoredLogState,
+  replacedLog,
+  unreadLog,
+} from './logReplacement.ts'
 
-/** The consumer group of rebuilds. Its commits are separate from those of the indexers of `consumerGroup`. */
 export const rebuildGroup = (consumerGroup: string): string => `${consumerGroup}-rebuild`
 
-/** A commit for a partition: its offset, and the fields of its metadata (`commitMetadata`). */
+/** A commit with the fields of its metadata (`commitMetadata`). */
 export type CommittedOffset = {
   readonly position: Offset
-  /** The tag of the generation for which every record below `position` was processed; undefined if the metadata have no tag. */
+  /** The generation for which every record below `position` was processed: its tag. */
   readonly generation: string | undefined
-  /** Every rejected record below this offset has its dead letter already. When it is read again, no second dead letter is written. */
+  /** Every rejected record below this offset has its dead letter. When the record is read again, no second dead letter is written. */
   readonly deadLetteredBelow: Offset
   /** Every record that was appended before this time (epoch ms) is below `position`; `notCovered` if a deletion may have been missed. */
   readonly coveredAtMs: number
   readonly log: LogState
 }
 
-/** The offset at which an assignment starts to read a partition. */
 export type StartOffset = Omit<CommittedOffset, 'generation'>
 
 type TargetGeneration = Pick<Generation, 'tag' | 'createdAtMs'>
@@ -31,34 +36,34 @@ type TargetGeneration = Pick<Generation, 'tag' | 'createdAtMs'>
 export type StartOffsetOptions = {
   readonly topics: readonly string[]
   readonly groupId: string
-  /** The group of rebuilds, whose commits count, too (see `startOffset`); undefined when a rebuild reads, whose own group is `groupId`. */
+  /** The group of rebuilds, whose commits count, too (see `startOffset`); undefined when a rebuild reads as `groupId`. */
   readonly rebuildGroupId: string | undefined
-  /** The generation that the records of a topic are written to; undefined for account keys. */
+  /** Undefined for account keys. */
   generationOf(topic: string): TargetGeneration | undefined
-  /** By `partitionName`: the texts in Redis (`logStateText`) of the states of the logs from which that generation was read. */
-  readonly keptLogs: ReadonlyMap<string, string>
-  /** The states of these logs by `partitionName`, as the positions of the generation's documents show them (`indexedLogs.ts`). */
-  indexedLogs(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, LogState>>
+  /** `partitionName` → the state (`logStateText`), in Redis, of the log from which the generation was read. */
+  readonly storedLogs: ReadonlyMap<string, string>
+  /** The states of these logs by `partitionName`, from the generation's documents (`logStatesOfDocuments.ts`). */
+  logStatesOfDocuments(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, LogState>>
   readonly clock: () => number
-  /** For how long the ends are queried again while one of them is below a commit; if undefined, the first answer counts. */
+  /** For how long ends below a commit are queried again; if undefined, the first answer counts. */
   readonly patience?: Patience
 }
 
-/** For this time (ms) after a change of leader, the former leader may still answer, and report an end below a commit. */
+/** For this time (ms) after a change of leader, the former leader may still answer, with an end below a commit. */
 export const formerLeaderMs = 10_000
 
 type Patience = { readonly ms: number; readonly signal: AbortSignal }
 
-/** Finds the start offset of each partition, by `partitionName`. A partition that Kafka does not have yet is left out. */
+/** Finds start offsets, by `partitionName`. A partition that Kafka does not have yet is left out. */
 export async function fetchStartOffsets(
   source: KafkaSource,
   partitions: readonly TopicPartition[],
   options: StartOffsetOptions,
 ): Promise<Map<string, StartOffset>> {
-  const { topics, groupId, rebuildGroupId, generationOf, keptLogs, indexedLogs, clock, patience } = options
-  // 1. The clock, before the ends: every record at or beyond an end was appended after `nowMs`.
+  const { topics, groupId, rebuildGroupId, generationOf, storedLogs, logStatesOfDocuments, clock, patience } = options
+  // 1. The clock: every record at or beyond an end was appended after `nowMs`.
   const nowMs = clock()
-  // 2. The commits, before the ends: a later commit of another indexer could be beyond an earlier end.
+  // 2. The commits: a commit that another indexer makes after step 3 could be beyond an end.
   const own = await fetchCommittedOffsets(source, groupId, topics)
   const rebuilt = rebuildGroupId === undefined ? noCommits : await fetchCommittedOffsets(source, rebuildGroupId, topics)
   const commitsOf = (partition: TopicPartition): PartitionCommits => {
@@ -69,12 +74,11 @@ export async function fetchStartOffsets(
   const areConsistent = (ranges: OffsetRanges): boolean =>
     partitions.every((partition) => isWithin(ranges.get(partitionName(partition)), commitsOf(partition)))
   const ranges = await fetchRanges(source, topics, areConsistent, patience)
-  // 4. The states of logs that are neither in a commit nor in Redis: by the documents.
+  // 4. The states of logs without a state in commits and Redis, from the documents.
   const unknown = partitions.filter(
-    (partition) => !namesGeneration(commitsOf(partition)) && !keptLogs.has(partitionName(partition)),
+    (partition) => !namesGeneration(commitsOf(partition)) && !storedLogs.has(partitionName(partition)),
   )
-  const indexed = await indexedLogs(unknown)
-  // 5. The start offsets.
+  const indexed = await logStatesOfDocuments(unknown)
   return new Map(
     partitions.flatMap((partition) => {
       const name = partitionName(partition)
@@ -82,20 +86,20 @@ export async function fetchStartOffsets(
       if (range === undefined) return []
       const commits = commitsOf(partition)
       const otherCommits = own.has(name) ? [] : own.values()
-      const logWithoutCommit = indexed.get(name) ?? readKeptLog(keptLogs.get(name))
+      const logWithoutCommit = indexed.get(name) ?? readStoredLogState(storedLogs.get(name))
       const start = startOffset({
         ...commits,
         range,
         nowMs,
         coveredWithoutCommitMs: coveredWithoutCommit(range, commits.generation, otherCommits, nowMs),
-        logWithoutCommit: isRenamed(partition.topic, keptLogs, topics) ? replacedLog : logWithoutCommit,
+        logWithoutCommit: isRenamed(partition.topic, storedLogs, topics) ? replacedLog : logWithoutCommit,
       })
       return [[name, start] as const]
     }),
   )
 }
 
-/** The committed offsets of a group for the topics, by `partitionName`. */
+/** By `partitionName`. */
 export async function fetchCommittedOffsets(
   source: KafkaSource,
   groupId: string,
@@ -107,7 +111,7 @@ export async function fetchCommittedOffsets(
 
 const noCommits: ReadonlyMap<string, CommittedOffset> = new Map()
 
-/** The metadata of a commit. They name the generation, because other generations may lack records below the offset. */
+/** The metadata of a commit: with the generation, since other generations may lack records below the offset. */
 export const commitMetadata = (
   generation: GenerationTag,
   deadLetteredBelow: bigint,
@@ -127,14 +131,13 @@ function readCommit({ position, metadata }: PartitionCommit): CommittedOffset {
   }
 }
 
-/** The commits of a partition, and the generation that its records are written to (undefined for account keys). */
 type PartitionCommits = {
   readonly own: CommittedOffset | undefined
   readonly rebuilt: CommittedOffset | undefined
   readonly generation: TargetGeneration | undefined
 }
 
-/** Whether no commit is beyond the end. A commit of the rebuild group counts only if it names the generation. */
+/** Whether no commit is beyond the end. A commit of a rebuild counts only if it names the generation. */
 function isWithin(range: OffsetRange | undefined, { own, rebuilt, generation }: PartitionCommits): boolean {
   if (range === undefined) return true
   const counted = rebuilt?.generation === generation?.tag ? [own, rebuilt] : [own]
@@ -144,7 +147,6 @@ function isWithin(range: OffsetRange | undefined, { own, rebuilt, generation }: 
 const namesGeneration = ({ own, rebuilt, generation }: PartitionCommits): boolean =>
   [own, rebuilt].some((commit) => commit?.generation === generation?.tag)
 
-/** Queries the offset ranges until no end is below a commit, for `patience` at most. Finds the leaders anew before each query but the first. */
 async function fetchRanges(
   source: KafkaSource,
   topics: readonly string[],
@@ -163,9 +165,9 @@ async function fetchRanges(
 
 type KnownPartition = PartitionCommits & {
   readonly range: OffsetRange
-  /** Epoch ms, read before `range` was queried. */
+  /** Epoch ms, before `range` was queried. */
   readonly nowMs: number
-  /** `coveredAtMs` and `log` for the case that no commit names the generation. */
+  /** `coveredAtMs` and `log` if no commit names the generation. */
   readonly coveredWithoutCommitMs: number
   readonly logWithoutCommit: LogState
 }
@@ -173,9 +175,9 @@ type KnownPartition = PartitionCommits & {
 /**
  * Chooses the start offset of a partition, so that the generation misses no record:
  * 1. the own commit (of `groupId`), if it names the generation, or if there is no generation, as for account keys;
- * 2. else, if the commit of a rebuild names the generation, the lower one of that commit and the own one. A rebuild writes no dead letters: records above
- *    the own commit must be read again, so that rejected ones get theirs;
- * 3. else the first offset, also if the own commit is missing.
+ * 2. else, if a rebuild's commit names the generation, the lower of both commits. A rebuild writes no dead letters: rejected records above the own commit still
+ *    need dead letters;
+ * 3. else the first offset.
  *
  * A commit outside the offset range does not count: the topic was created again, or retention has removed records.
  */
@@ -184,7 +186,7 @@ function startOffset(partition: KnownPartition): StartOffset {
   const { low, high } = range
   const isInRange = (commit: CommittedOffset | undefined): commit is CommittedOffset =>
     commit !== undefined && commit.position >= low && commit.position <= high
-  // A commit at the end has missed nothing, however old it is: no deletion was appended after it.
+  // A commit at the end has missed nothing, however old: no deletion was appended after it.
   const coveredBy = ({ position, coveredAtMs }: CommittedOffset): number =>
     coveredAtMs !== notCovered && position >= high ? nowMs : coveredAtMs
   const ofGeneration = [own, rebuilt].find((commit) => commit?.generation === generation?.tag)
@@ -198,16 +200,16 @@ function startOffset(partition: KnownPartition): StartOffset {
     const position = own.position < rebuilt.position ? own.position : rebuilt.position
     return { ...known, position, coveredAtMs: coveredBy(rebuilt) }
   }
-  // Whether retention has removed records that were not read, and deletions may be among them.
+  // Retention has removed unread records, perhaps deletions.
   const hasGap = own !== undefined && own.generation === generation?.tag && own.position < low
   return { ...known, position: low as Offset, coveredAtMs: hasGap ? notCovered : coveredWithoutCommitMs }
 }
 
 /**
- * `coveredAtMs` for a partition without a commit: a time (epoch ms) before which a generation can have missed no deletion:
- * - its creation. It has no document from before, which a deletion would have to remove;
- * - or, if other partitions have commits for the generation, the latest time of these commits. The partition was added since then, or its owner was killed
- *   within seconds, before it could commit.
+ * A time (epoch ms) before which a generation can have missed no deletion of a partition without a commit:
+ * - the creation of the generation, which has no older document to remove;
+ * - or, if other partitions have commits for the generation, the latest time of these. The partition was added since, or its owner was killed before its first
+ *   commit.
  */
 function coveredWithoutCommit(
   { high }: OffsetRange,
@@ -215,9 +217,9 @@ function coveredWithoutCommit(
   otherCommits: Iterable<CommittedOffset>,
   nowMs: number,
 ): number {
-  // No record was ever appended, so that no deletion can be missed.
+  // No record was ever appended.
   if (high === 0n) return nowMs
-  // Account keys: Redis may still have keys whose deletions Kafka has removed, so that a replay is needed.
+  // Redis may still have account keys whose deletions Kafka has removed: a replay is needed.
   if (generation === undefined) return notCovered
   const covered = [...otherCommits].flatMap((commit) =>
     commit.generation === generation.tag ? commit.coveredAtMs : [],
@@ -226,10 +228,10 @@ function coveredWithoutCommit(
 }
 
 /**
- * Whether a generation was read from a topic of another name, as after a change of `TOPIC_FORMS`: then its positions are offsets of another log. `readLogs`:
- * the states of the logs from which it was read, by `partitionName`; `topics`: the topics of the present configuration.
+ * Whether a generation was read from a topic of another name, as before a change of `TOPIC_FORMS`: its positions are offsets of another log. `states`: the
+ * logs from which it was read, by `partitionName`; `topics`: those of the present configuration.
  */
-export function isRenamed(topic: string, readLogs: { keys(): Iterable<string> }, topics: readonly string[]): boolean {
-  const read = new Set([...readLogs.keys()].map((name) => name.slice(0, name.lastIndexOf('/'))))
+export function isRenamed(topic: string, states: { keys(): Iterable<string> }, topics: readonly string[]): boolean {
+  const read = new Set([...states.keys()].map((name) => name.slice(0, name.lastIndexOf('/'))))
   return !read.has(topic) && [...read].some((readTopic) => !topics.includes(readTopic))
 }

@@ -3,36 +3,36 @@ import type { Config } from '../src/core/config/config.ts'
 import type { KafkaSource, NewTopic } from '../src/core/kafka/source.ts'
 import type { TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { EntityType } from '../src/core/model/ids.ts'
+import { type CheckOutcome, failed, passed } from '../src/core/monitoring/health.ts'
 
 const dayMs = 86_400_000
-/** The number of partitions of each source topic that the indexer creates. An operator who needs more creates the topic beforehand. */
+/** An operator who needs more partitions creates the topic beforehand. */
 const sourcePartitions = 4
 
 const sourceSettings = {
   'cleanup.policy': 'compact',
   'message.timestamp.type': 'LogAppendTime',
   'delete.retention.ms': 7 * dayMs,
-  // Kafka compacts a partition once enough records are new. Without this bound, a topic with few appends may store a deleted entity for ever.
+  // Without this bound, a topic with few appends may store a deleted entity for ever.
   'max.compaction.lag.ms': 7 * dayMs,
 }
 const deadLetterSettings = {
   'cleanup.policy': 'delete',
-  // Dead letters hold personal data.
+  // Dead letters contain personal data.
   'retention.ms': 14 * dayMs,
-  // Above the `max.message.bytes` of source topics (about 1 MiB by default): a dead letter has the whole record and the reason of its rejection.
+  // More than source topics accept (about 1 MiB by default): a dead letter has the whole record, and its reason.
   'max.message.bytes': 32 * 1024 * 1024,
 }
-/** The audit of account keys stays for a year, and for a month in which that year can be audited. */
+/** For a year, and a month in which that year can be audited. */
 const auditSettings = { 'cleanup.policy': 'delete', 'retention.ms': 400 * dayMs }
 
-/** The topics whose records become documents. Only their records count for the watermark. */
+/** The topics whose records become documents. Only these count for the watermark. */
 export const documentTopics = (config: Config): string[] => [config.TOPIC_FORMS, config.TOPIC_SUBMISSIONS]
 
-/** The type of the entities in a document topic. For `account-keys` the result has no meaning. */
+/** For `account-keys`, the result has no meaning. */
 export const entityTypeIn = (topic: string, config: Pick<Config, 'TOPIC_FORMS'>): EntityType =>
   topic === config.TOPIC_FORMS ? 'forms' : 'submissions'
 
-/** The partitions of document topics among these partitions, each with the type of its entities. */
 export const documentPartitionsIn = (
   partitions: readonly TopicPartition[],
   config: Config,
@@ -46,18 +46,18 @@ export const documentPartitionsIn = (
 export const sourceTopics = (config: Config): string[] => [...documentTopics(config), config.TOPIC_ACCOUNT_KEYS]
 
 export type TopicRules = {
-  /** Whether both document topics have `message.timestamp.type=LogAppendTime`. Without times of the brokers, there is no watermark. */
+  /** Whether both document topics have `message.timestamp.type=LogAppendTime`. Without it, there is no watermark. */
   readonly hasAppendTimes: boolean
-  /** Topic → `cleanup.policy`, for each source topic with another policy than `compact`: Kafka may delete records of its live entities by age or size. */
+  /** Topic → `cleanup.policy`, for each source topic with another policy than `compact`: Kafka may delete records of live entities. */
   readonly forgetful: Readonly<Record<string, string>>
-  /** Topic → the least time (ms) from the append of a deletion until compaction may remove it; for a topic in `forgetful`, below every age. */
+  /** Topic → the least time (ms) from the append of a deletion until compaction may remove it. */
   readonly keptMs: Readonly<Record<string, number>>
 }
 
-/** The `keptMs` of a topic in `forgetful`. It is below every age, so that each of its deletions counts as possibly missed. */
+/** The `keptMs` of a topic in `forgetful`: below every age, so that each deletion counts as possibly missed. */
 const notKeptMs = Number.MIN_SAFE_INTEGER
 
-/** Creates missing topics, and reads the settings of the source topics. Safe to call from several processes at once. */
+/** Creates missing topics. Safe to call from several processes at once. */
 export async function ensureTopics(source: KafkaSource, config: Config, log: Logger): Promise<TopicRules> {
   const topics: NewTopic[] = [
     ...sourceTopics(config).map((topic) => ({ topic, partitions: sourcePartitions, settings: sourceSettings })),
@@ -68,36 +68,38 @@ export async function ensureTopics(source: KafkaSource, config: Config, log: Log
   const rules = await readTopicRules(source, config)
   if (!rules.hasAppendTimes)
     log.warn('a document topic lacks message.timestamp.type=LogAppendTime: no watermark is published')
-  const problem = await deadLettersProblem(source, config).catch((err: unknown) => {
+  const deadLetters = await checkDeadLetterSize(source, config).catch((err: unknown) => {
     log.warn({ err }, 'could not check whether every dead letter has room in its topic')
+    return passed
   })
-  if (problem !== undefined) log.warn(problem)
+  if (!deadLetters.ok) log.warn(deadLetters.problem)
   return rules
 }
 
-/** The most bytes by which a dead letter is larger than its record: headers with the reason and the source. */
+/** The most bytes by which a dead letter exceeds its record. */
 const maxReasonBytes = 4_096
 
 /**
- * Why Kafka may refuse a dead letter as too large; undefined if the topic of dead letters accepts the largest record of every source topic. A record whose
- * dead letter is refused is never committed: its partition stands still until an operator raises the bound. Rejects if Kafka does not answer.
+ * Fails unless the topic of dead letters accepts the largest record of every source topic, and a reason. A record whose dead letter Kafka refuses is never
+ * committed: its partition stands still until an operator raises the bound. Rejects if Kafka does not answer.
  */
-export async function deadLettersProblem(
+export async function checkDeadLetterSize(
   source: Pick<KafkaSource, 'topicSettings'>,
   config: Config,
-): Promise<string | undefined> {
+): Promise<CheckOutcome> {
   const name = 'max.message.bytes'
   const letters = config.TOPIC_DEAD_LETTERS
   const setting = await source.topicSettings([letters, ...sourceTopics(config)], [name])
   const bounds = sourceTopics(config).map((topic) => ({ topic, bytes: Number(setting(topic, name)) }))
   const neededBytes = Math.max(...bounds.map(({ bytes }) => bytes)) + maxReasonBytes
   const tooLarge = bounds.filter(({ bytes }) => bytes + maxReasonBytes > Number(setting(letters, name)))
-  if (tooLarge.length === 0) return undefined
+  if (tooLarge.length === 0) return passed
   const sources = tooLarge.map(({ topic, bytes }) => `${bytes} of ${topic}`).join(', ')
-  return `${letters} takes records of ${setting(letters, name)} bytes, less than ${sources} and a reason: set its ${name} to ${neededBytes}`
+  return failed(
+    `${letters} takes records of ${setting(letters, name)} bytes, less than ${sources} and a reason: set its ${name} to ${neededBytes}`,
+  )
 }
 
-/** Reads the settings of the source topics. Rejects if Kafka does not answer. */
 export async function readTopicRules(source: Pick<KafkaSource, 'topicSettings'>, config: Config): Promise<TopicRules> {
   const documents = documentTopics(config)
   const sources = sourceTopics(config)

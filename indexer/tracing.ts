@@ -4,18 +4,17 @@ import type { Outcome } from './bulk/job.ts'
 import type { Documents } from './convertRecord.ts'
 
 /**
- * A record and its documents. Subscribers find the bulk request of a document by object identity: the messages of `bulkChannel` have the same objects. Only a
- * document that is sent again without repeated JSON names is another object.
+ * Subscribers find the bulk request of a document by object identity: messages of `bulkChannel` have the same objects, except a document that is sent again
+ * without repeated JSON names.
  */
 type WrittenRecord = { readonly record: SourceRecord; readonly documents: Documents; outcome?: Outcome['kind'] }
 
 /** Publishes `start` when a record is converted, and `asyncEnd` when it has its outcome. */
 const recordChannel = tracingChannel<unknown, WrittenRecord>('tidemark.record')
 
-/** One bulk request, from its call to its response. */
 export const bulkChannel = tracingChannel<unknown, { documents: Documents; bytes: number }>('tidemark.bulk')
 
-/** Publishes that a record is written. Returns a function that publishes its outcome; undefined while the channel has no subscriber. */
+/** Returns a function that publishes the outcome of the record; undefined without subscribers. */
 export function traceRecord(
   record: SourceRecord,
   documents: Documents,

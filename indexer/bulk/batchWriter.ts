@@ -1,48 +1,53 @@
+import { type CheckOutcome, failed, passed } from '../../src/core/monitoring/health.ts'
 import { copySource, type Documents, type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
 import type { BulkCalls } from './bulkApi.ts'
 import { type BulkFailure, classifyRequestError, type ItemOutcome, type RequestFailure } from './bulkFailure.ts'
 import type { BulkQueue } from './bulkQueue.ts'
-import type { BatchResult } from './bulkScheduler.ts'
 import {
   bytesOf,
   confirmSuspicion,
   type Job,
   listToRepeat,
-  needsStored,
+  mustCompare,
   reportOutcomes,
   reportRejection,
   type Stored,
   shardOf,
 } from './job.ts'
 
-/** The results of a batch so far. A batch takes several requests if one is halved. */
 type Batch = {
-  /** Whether at least one request had results by document. */
   hasResults: boolean
-  /** Records that were alone in a request that failed with status 400. Either the record is at fault, or something before Elasticsearch, such as a proxy. */
+  /** Records that were alone in a request with status 400, and were not rejected before. See `write`. */
   readonly badRequests: { readonly job: Job; readonly reason: string }[]
-  /** Records whose revision was stored before. Whether with the same content or another one, a comparison shows. */
+  /** Records whose revision was stored before. A comparison shows whether the content is the same. */
   readonly repeated: Job[]
-  /** Records to be sent again after a backoff. */
   readonly failed: Job[]
+}
+
+type BatchResult = {
+  /** Whether at least one request of the batch had results by document. If not, Elasticsearch is away or refuses everything. */
+  readonly hasResults: boolean
+  readonly failed: readonly Job[]
+  /** A comparison that goes on while the next batch is sent; resolves with more failed jobs. */
+  readonly comparison?: Promise<readonly Job[]> | undefined
 }
 
 export type BatchWriterOptions = BulkCalls & {
   readonly signal: AbortSignal
-  /** Time that never steps (ms). */
+  /** A monotonic clock (ms). */
   readonly elapsedMs: () => number
-  /** Called with the failure after which a first record waits, and with undefined once no record waits after a failure. */
+  /** Called when writing becomes blocked, with the failure of the first record that waits; with undefined when no record waits any more. */
   onBlocked(failure: BulkFailure | undefined): void
 }
 
 /**
- * Sends the documents of a batch (`bulkApi.ts`), and decides by the results (`bulkFailure.ts`) for each record whether it is finished, rejected, put back into
- * the queue at once, or sent again after a backoff.
+ * Sends the documents of a batch (`bulkApi.ts`). By its results (`bulkFailure.ts`), each record is finished, rejected, put back into the queue at once, or
+ * returned to be sent after a backoff.
  */
 export class BatchWriter {
   readonly #options: BatchWriterOptions
   readonly #queue: BulkQueue
-  /** The entities whose records have failed and are not stored yet, in the order of their first failures. */
+  /** Entity → the failure of its record, until this record is finished or rejected; in the order of the first failures. */
   readonly #blocked = new Map<string, { readonly name: string; readonly sinceMs: number; readonly reason: string }>()
 
   constructor(options: BatchWriterOptions, queue: BulkQueue) {
@@ -50,11 +55,12 @@ export class BatchWriter {
     this.#queue = queue
   }
 
-  blockedReason(): string | undefined {
+  health(): CheckOutcome {
     const [first] = this.#blocked.values()
-    if (first === undefined) return undefined
+    if (first === undefined) return passed
     const others = this.#blocked.size === 1 ? '' : ` and ${this.#blocked.size - 1} others`
-    return `no progress for ${Math.floor(this.blockedMs() / 1_000)} s at ${first.name}${others}: ${first.reason}`
+    const seconds = Math.floor(this.blockedMs() / 1_000)
+    return failed(`no progress for ${seconds} s at ${first.name}${others}: ${first.reason}`)
   }
 
   blockedMs(): number {
@@ -62,12 +68,12 @@ export class BatchWriter {
     return first === undefined ? 0 : this.#options.elapsedMs() - first.sinceMs
   }
 
-  /** Writes a batch. Rejects only because of a bug, and once the writer is stopped. */
+  /** Rejects only because of a bug, and once the writer is stopped. */
   async write(jobs: readonly Job[]): Promise<BatchResult> {
     const batch: Batch = { hasResults: false, badRequests: [], repeated: [], failed: [] }
     await this.#attempt(jobs, batch)
-    // If another request of the batch had results, the record is at fault. If none had, the cause is elsewhere, such as a proxy that refuses everything:
-    // the record waits, instead of becoming a dead letter.
+    // Status 400. If another request of the batch had results, Elasticsearch works: this record is at fault. If none had, a proxy may refuse everything: the record
+    // waits.
     for (const { job, reason } of batch.badRequests)
       if (batch.hasResults) this.#reject(job, job.documents, reason)
       else this.#fail([job], batch, { kind: 'pause', reason })
@@ -75,7 +81,7 @@ export class BatchWriter {
     return { hasResults: batch.hasResults, failed: batch.failed, comparison }
   }
 
-  /** Sends jobs in one request, and applies its results. If smaller requests may avoid a failure, sends the jobs again, in halves. */
+  /** Sends jobs in one request, or in halves if smaller requests may succeed, and applies the results. */
   async #attempt(jobs: readonly Job[], batch: Batch): Promise<void> {
     const documents = jobs.flatMap((job) => job.documents)
     let outcomes: ItemOutcome[]
@@ -103,27 +109,27 @@ export class BatchWriter {
   }
 
   /**
-   * Sends documents in one request; but if there is only one record and `isSentSingly` is set, each of its documents in its own request, the largest first. If
-   * the largest is too large, no document of the record was stored, and the record is rejected as a whole.
+   * Sends documents in one request; those of a record with `isSentSingly` each alone, the largest first. If this document is too large, no document was stored,
+   * and all get its outcome, so that `#reject` gets the whole record.
    */
   async #send(jobs: readonly Job[], documents: Documents): Promise<ItemOutcome[]> {
     const [only, ...others] = jobs
     if (only === undefined || others.length > 0 || !only.isSentSingly) return await this.#options.send(documents)
     const outcomes = new Map<DocumentWrite, ItemOutcome>()
-    let missing: ItemOutcome = notSent
+    // A document after a failed one is not sent. It gets that failure, or else `notSent`.
+    let outcomeOfUnsent = notSent
     for (const document of documents.toSorted((a, b) => b.source.length - a.source.length)) {
       const [outcome = notSent] = await this.#options.send([document])
       if (outcome.kind === 'split') return documents.map(() => outcome)
       if (outcome.kind === 'written') only.isStored = true
       outcomes.set(document, outcome)
       if (isDone(outcome)) continue
-      if (isFailure(outcome)) missing = outcome
+      if (isFailure(outcome)) outcomeOfUnsent = outcome
       break
     }
-    return documents.map((document) => outcomes.get(document) ?? missing)
+    return documents.map((document) => outcomes.get(document) ?? outcomeOfUnsent)
   }
 
-  /** Makes later requests smaller. If a request had one record only, its documents are sent one by one from now on. */
   #reduceLoad(jobs: readonly Job[]): void {
     this.#queue.halveBounds()
     const [only] = jobs
@@ -137,17 +143,17 @@ export class BatchWriter {
     return failure
   }
 
-  /** Of the shards that have failed at a document for no known reason (`suspect`), those that accept another write now: the document may be at fault. */
+  /** Returns those of the shards with a `suspect` document that accept another write now: so the document may be at fault. */
   async #writableShards(documents: Documents, outcomes: readonly ItemOutcome[]): Promise<ReadonlySet<string>> {
     const suspects = documents.filter((_, at) => outcomes[at]?.kind === 'suspect')
     const shards = [...new Map(suspects.map((document) => [shardOf(document), document]))]
     if (shards.length === 0) return new Set()
-    // If this query fails, no shard counts as writable, and no document as at fault. It is repeated if the next attempt fails in the same way.
+    // If this query fails, no document counts as at fault.
     const answers = await this.#options.takesWrites(shards.map(([, document]) => document)).catch(() => [])
     return new Set(shards.flatMap(([shard], at) => (answers[at] === true ? [shard] : [])))
   }
 
-  /** Acts on a failure of all these jobs: retries them later, or halves the request at once, until the record that is at fault is alone in a request. */
+  /** Retries the jobs later, or halves the request at once, until the record at fault is alone in a request. */
   async #halveOrFail(jobs: readonly Job[], batch: Batch, failure: RequestFailure): Promise<void> {
     if (failure.kind === 'busy') this.#reduceLoad(jobs)
     const [only] = jobs
@@ -159,10 +165,12 @@ export class BatchWriter {
     } else if (failure.kind === 'split' && !only.isSentSingly) {
       only.isSentSingly = true
       await this.#attempt(jobs, batch)
-    } else if (failure.kind === 'split' || only.isDeduplicated) this.#reject(only, only.documents, failure.reason)
+      // A record with `hasNamesOnce` was rejected before, while Elasticsearch worked.
+    } else if (failure.kind === 'split' || only.hasNamesOnce) this.#reject(only, only.documents, failure.reason)
     else batch.badRequests.push({ job: only, reason: failure.reason })
   }
 
+  /** Of different outcomes of one record's documents, a rejection decides before a suspicion, and that before a failure that may pass. */
   #applyResults(job: Job, outcomes: readonly ItemOutcome[], writable: ReadonlySet<string>, batch: Batch): void {
     job.staleList ??= job.documents.find(({ kind }, at) => kind === job.list.kind && outcomes[at]?.kind === 'stale')
     if (outcomes.every(isDone)) {
@@ -183,24 +191,23 @@ export class BatchWriter {
     } else if (failure !== undefined) this.#fail([job], batch, failure)
   }
 
-  /** Ends a record, all of whose documents were stored or found stale. First, its list document may have to be written again, or its content compared. */
   #endWrite(job: Job, batch: Batch): void {
     const repeated = listToRepeat(job)
     if (repeated !== undefined) {
       job.staleList = repeated
       job.documents = [repeated]
       this.#queue.putBack(job)
-    } else if (needsStored(job)) batch.repeated.push(job)
+    } else if (mustCompare(job)) batch.repeated.push(job)
     else this.#finish(job, { version: job.version, digest: job.isStored ? job.list.digest : undefined })
   }
 
   /**
-   * Compares records whose revision was stored before with what is stored, and finishes them. Resolves with the jobs that could not be compared, to be sent
-   * again after a backoff: Elasticsearch did not answer, or answered from a copy that lacks the document.
+   * Compares repeated revisions with the stored documents, and finishes their records. Resolves with the jobs that could not be compared: Elasticsearch did not
+   * answer, or the copy of the shard that answered lacks the document.
    */
   async #compareRepeated(jobs: readonly Job[]): Promise<readonly Job[]> {
     let answers: readonly (Stored | undefined)[] = []
-    let failure: BulkFailure = { kind: 'retry', reason: 'a copy answers that lacks what another one has stored' }
+    let failure: BulkFailure = { kind: 'retry', reason: 'the copy of the shard that answered lacks the document' }
     try {
       answers = await this.#options.readStored(jobs.map(({ list }) => list))
     } catch (error) {
@@ -239,12 +246,12 @@ export class BatchWriter {
   }
 
   /**
-   * Acts on the rejection of a record. After the first one, puts the record back with its `rejected` documents changed: without repeated JSON names, which
-   * Elasticsearch refuses. After the second one, the outcome of the record is `rejected`, and the newest of the records that it superseded is sent.
+   * Rejects a record. The first time, queues it again, its `rejected` documents without the repeated JSON names that Elasticsearch refuses. The second time,
+   * reports the outcome `rejected`, and queues the newest of the records that this record superseded.
    */
   #reject(job: Job, rejected: Documents, reason: string): void {
-    if (!job.isDeduplicated) {
-      job.isDeduplicated = true
+    if (!job.hasNamesOnce) {
+      job.hasNamesOnce = true
       job.documents = job.documents.map((document) =>
         rejected.includes(document) ? withNamesOnce(document) : document,
       )
@@ -257,9 +264,8 @@ export class BatchWriter {
   }
 }
 
-const notSent: ItemOutcome = { kind: 'retry', reason: 'has no outcome' }
+const notSent: ItemOutcome = { kind: 'retry', reason: 'was not sent' }
 
-/** Whether a document needs no further attempt: it is stored, or its version or a newer one was stored before. */
 const isDone = (outcome: ItemOutcome | undefined): boolean => outcome?.kind === 'written' || outcome?.kind === 'stale'
 
 const isFailure = (outcome: ItemOutcome | RequestFailure): outcome is BulkFailure =>

@@ -7,7 +7,13 @@ import { readFormRecord, readSubmissionRecord } from '../../src/core/model/recor
 import { type Documents, type DocumentWrite, formWrites, submissionWrites } from '../convertRecord.ts'
 import type { PipelineMetrics } from '../metrics.ts'
 import { bulkChannel } from '../tracing.ts'
-import { classifyItem, type ItemError, type ItemOutcome, MalformedBulkResponse } from './bulkFailure.ts'
+import {
+  classifyItem,
+  expectOwnIndices,
+  type ItemError,
+  type ItemOutcome,
+  MalformedBulkResponse,
+} from './bulkFailure.ts'
 import type { BulkBounds } from './bulkQueue.ts'
 import type { Stored } from './job.ts'
 
@@ -16,16 +22,16 @@ type Response = { items?: Partial<Record<string, ResponseItem>>[] }
 
 export const bulkBounds: BulkBounds = { maxBulkBytes: 5 * 1024 * 1024, maxBulkDocuments: 2_000 }
 
-/** `external`: a write replaces a document of a lower version only; `external_gte`: also a document of the same version. */
+/** `external`: a write replaces lower versions only; `external_gte`: also the same version. */
 export type VersionType = 'external' | 'external_gte'
 
 /**
- * How long Elasticsearch waits for a shard that has no primary, before it answers a request. With its default of a minute, the client would give up first, and
- * lose the results of the documents in all other shards.
+ * How long Elasticsearch waits for a shard without a primary. After its default of a minute, the client would have given up, and lost the results of the
+ * documents in all other shards.
  */
 const primaryWait = '2s'
 
-/** Encodes one bulk request: an action line and a source line for each document. A `source` with a line break would break the request. */
+/** No `source` may contain a line break. */
 export function encodeBulk(aliases: WriteAliases, writes: Documents, versionType: VersionType = 'external'): Buffer {
   const actions = writes.map((write) => actionLine(aliases, write, versionType))
   const bytes = writes.reduce((sum, { source }, at) => sum + (actions[at]?.length ?? 0) + source.length + 1, 0)
@@ -90,25 +96,30 @@ export type BulkQueries = {
   /** For each document, whether its shard accepts writes now. Changes no document. */
   takesWrites(documents: Documents): Promise<boolean[]>
   /**
-   * For each list document, the state that is stored under its id, even if no refresh has made it searchable; undefined if the copy that answers has no such
-   * document. Rejects unless every document can be read.
+   * For each list document, the stored state, searchable or not; undefined if the copy that answers has no such document. Rejects unless every document can be
+   * read.
    */
   readStored(lists: Documents): Promise<(Stored | undefined)[]>
 }
 
 export type BulkCalls = BulkQueries & {
-  /** Sends one bulk request. Resolves with the outcome of each document, in order. */
   send(documents: Documents): Promise<ItemOutcome[]>
 }
 
 type WrittenIndices = { readonly indices: Indices; readonly writeAliases: WriteAliases }
 
-/** The calls of an indexer's bulk writer, measured and traced. */
+type SenderOptions = {
+  readonly metrics: Pick<PipelineMetrics, 'bulkBytes' | 'bulkSeconds' | 'countItems'>
+  readonly signal: AbortSignal
+  /** Whether a rebuild writes: `send` rejects once its write alias is gone (`expectOwnIndices`). An indexer waits until the alias is restored. */
+  readonly isRebuild: boolean
+}
+
+/** Returns the calls of a writer. Its bulk requests are measured and traced. */
 export function bulkSender(
   client: Client,
   written: WrittenIndices,
-  metrics: PipelineMetrics,
-  signal: AbortSignal,
+  { metrics, signal, isRebuild }: SenderOptions,
 ): BulkCalls {
   const options = { signal }
   return {
@@ -119,13 +130,12 @@ export function bulkSender(
       const send = (): Promise<ItemOutcome[]> => sendBulk(client, body, documents, options).finally(stop)
       const outcomes = await bulkChannel.tracePromise(send, { documents, bytes: body.length })
       metrics.countItems(outcomes)
-      return outcomes
+      return isRebuild ? expectOwnIndices(outcomes) : outcomes
     },
     ...bulkQueries(client, written, options),
   }
 }
 
-/** The queries about documents that a bulk writer has failed to write, or found stale. */
 export const bulkQueries = (
   client: Client,
   { indices, writeAliases }: WrittenIndices,
@@ -152,21 +162,21 @@ export const bulkQueries = (
 })
 
 /**
- * Encodes a write of a sample to the shard of each document, which never succeeds: its id is one that no document has, and its condition is that this id has
- * sequence number 0. A shard that accepts writes answers with a version conflict.
+ * Encodes, for each document, a write to its shard that never succeeds: it requires sequence number 0 of a document that nobody writes. A shard that accepts
+ * writes answers with a version conflict.
  */
 const encodeProbes = (aliases: WriteAliases, documents: Documents): Buffer =>
   Buffer.from(
     documents
       .map(({ kind, teamId }) => {
-        // Every id of a document has a `/`, so that this id is never in use.
+        // Every id of a document has a `/`, so this id is never in use.
         const index = { _index: aliases[kind], _id: 'probe', routing: teamId, if_seq_no: 0, if_primary_term: 1 }
         return `${JSON.stringify({ index })}\n${samples.get(kind)}\n`
       })
       .join(''),
   )
 
-/** By kind, a document as this release makes it. An index with the mappings of another release refuses it, so that no record counts as at fault. */
+/** Kind → a document of this release. An index with the mappings of another release refuses this one, too: no record counts as at fault. */
 const samples = sampleDocuments()
 
 function sampleDocuments(): ReadonlyMap<DocumentKind, Buffer> {

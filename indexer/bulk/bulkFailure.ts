@@ -6,7 +6,7 @@ type Failed<Kind extends string> = Kind extends string ? { readonly kind: Kind; 
 /**
  * A failure of a document or of a whole request that may pass:
  * - `retry`: by itself;
- * - `away`: by itself. The shard has no primary, and Elasticsearch delays any request with its documents (`primaryWait` in bulkApi.ts);
+ * - `away`: by itself. The shard has no primary, and delays every request with its documents (`primaryWait` in bulkApi.ts);
  * - `busy`: with smaller and fewer requests. Elasticsearch is overloaded;
  * - `pause`: when an operator acts (permissions, a missing index, a full disk).
  */
@@ -14,17 +14,14 @@ export type BulkFailure = Failed<'retry' | 'away' | 'busy' | 'pause'>
 
 /**
  * The result of one document of a bulk request.
- * - `stale`: Elasticsearch holds the same or a higher version.
+ * - `stale`: the same or a higher version is stored.
  * - `split`: too large. Smaller requests succeed, or show which record is too large by itself.
  * - `suspect`: neither overload nor a known outage. The document may be at fault.
  * - `reject`: Elasticsearch never accepts the document. Its record becomes a dead letter.
  */
 export type ItemOutcome = { readonly kind: 'written' | 'stale' } | BulkFailure | Failed<'split' | 'suspect' | 'reject'>
 
-/**
- * Why a bulk request failed as a whole. `bad-request` (status 400): one record is at fault, as smaller requests will show, or something outside, such as a
- * proxy.
- */
+/** Why a whole bulk request failed. `bad-request` (status 400): because of one record, as smaller requests will show, or of a proxy. */
 export type RequestFailure = BulkFailure | Failed<'split' | 'bad-request'>
 
 /** The error of one document in a bulk response. `reason` may quote the document: it is classified, and never logged. */
@@ -32,7 +29,7 @@ export type ItemError = { readonly type?: string; readonly reason?: string; read
 
 export class MalformedBulkResponse extends Error {
   constructor(what: string) {
-    super(`bulk response does not match its request: ${what}`)
+    super(`Elasticsearch response does not match its request: ${what}`)
     this.name = 'MalformedBulkResponse'
   }
 }
@@ -63,10 +60,9 @@ const indexErrorKinds: ReadonlyMap<string | undefined, 'pause' | 'suspect'> = ne
 
 const pauseStatuses: ReadonlySet<number> = new Set([401, 403, 404])
 
-/** A shard or a node is away, or does not answer in time. */
 const outageStatuses: ReadonlySet<number> = new Set([408, 502, 503, 504])
 
-/** Returns the outcomes of a request of a rebuild. Throws if the rebuild's write alias is gone: nobody would restore it. */
+/** Returns the outcomes. Throws if the write alias of this rebuild is gone: nobody would restore it. */
 export function expectOwnIndices(outcomes: ItemOutcome[]): ItemOutcome[] {
   if (outcomes.some((outcome) => outcome.kind === 'pause' && outcome.reason.startsWith('404 index_not_found')))
     throw new Error(
@@ -75,7 +71,7 @@ export function expectOwnIndices(outcomes: ItemOutcome[]): ItemOutcome[] {
   return outcomes
 }
 
-/** Classifies an error that a request to Elasticsearch threw; undefined for a bug of this program. */
+/** Undefined for a bug of this program. */
 export function classifyRequestError(error: unknown): RequestFailure | undefined {
   const reason = summaryOf(error)
   if (error instanceof MalformedBulkResponse) return { kind: 'retry', reason }
@@ -93,7 +89,7 @@ function classifyResponse({ statusCode: status = 0, body }: errors.ResponseError
   return { kind: status === 429 ? 'busy' : 'retry', reason }
 }
 
-/** Whether a request exceeds a memory limit by itself, without other load. Elasticsearch answers 429 as for overload; the two sizes are only in the reason. */
+/** Whether a request is too large even without other load. Elasticsearch answers 429 as for overload; only the reason has the sizes. */
 function isTooLarge(reason = ''): boolean {
   if (/^Request contains an operation of size \[\d+\] bytes, which exceeds/.test(reason)) return true
   const [, place, bytes, max] = /(\w+)_operation_bytes=(\d+), max_\w+_bytes=(\d+)\]/.exec(reason) ?? []

@@ -1,6 +1,6 @@
 import type { Documents } from '../convertRecord.ts'
 import type { ItemOutcome } from './bulkFailure.ts'
-import { bytesOf, type Job, newJob, type RecordWrite, shardOf, winnerOf } from './job.ts'
+import { bytesOf, type Job, newJob, type RecordWrite, shardOf, supersede } from './job.ts'
 
 /** The bounds of one bulk request. A single record may be larger. */
 export type BulkBounds = { readonly maxBulkBytes: number; readonly maxBulkDocuments: number }
@@ -10,18 +10,18 @@ export type Lane = 'withoutPrimary' | 'ordinary'
 
 const minShare = 1 / 64
 const shareStep = 1 / 16
-/** Bounds are widened only after a request that used at least this part of them: the success of a small request does not show that a large one succeeds. */
+/** Only a request that used at least this part of the bounds widens them: the success of a small request does not show that a large request succeeds. */
 const usedShare = 1 / 2
 
 /**
- * The records that wait to be sent. A batch has at most one record of an entity, and no record of an entity with a record in flight. Overload halves the
- * bounds of batches; a success that used at least half of them widens them a little.
+ * The records that wait to be sent. A batch has at most one record of an entity, and none of an entity with a record in flight. Overload halves the bounds of
+ * batches; the success of a large batch widens them a little.
  *
- * Elasticsearch answers a request once every shard has answered, and waits for a shard without a primary. So records of such shards are in their own lane.
+ * Elasticsearch answers a bulk request only after its wait for a shard without a primary. So the records of such shards have their own lane.
  */
 export class BulkQueue {
   readonly #bounds: BulkBounds
-  /** By entity, in the order in which they were queued in this lane. */
+  /** Entity → its record, in the order in which they were queued. */
   readonly #waiting: Readonly<Record<Lane, Map<string, Job>>> = { withoutPrimary: new Map(), ordinary: new Map() }
   /** The shards that had no primary when a document was last sent to them. */
   readonly #away = new Set<string>()
@@ -43,7 +43,7 @@ export class BulkQueue {
     this.#enqueue(newJob(write, this.#added++))
   }
 
-  /** Takes the next batch of a lane, of at most `maxRecords`. Its entities are in flight until `finish` or `putBack`. */
+  /** Removes the next batch, of at most `maxRecords`, from a lane. The entities of the batch are in flight until `finish` or `putBack`. */
   nextBatch(lane: Lane, maxRecords: number): Job[] {
     const { maxBulkBytes, maxBulkDocuments } = this.#bounds
     const waiting = this.#waiting[lane]
@@ -63,7 +63,6 @@ export class BulkQueue {
     return jobs
   }
 
-  /** Ends the flight of a job: other records of its entity may be sent. */
   finish({ entity }: Job): void {
     this.#inFlight.delete(entity)
   }
@@ -74,7 +73,7 @@ export class BulkQueue {
     this.#enqueue(job)
   }
 
-  /** Updates, from the outcomes of the documents of a request, which shards have no primary; moves waiting records between the lanes. */
+  /** Updates, by the outcomes of a request, which shards have no primary; moves waiting records between the lanes. */
   updateLanes(documents: Documents, outcomes: readonly ItemOutcome[]): void {
     if (this.#away.size === 0 && outcomes.every(({ kind }) => kind !== 'away')) return
     const shards = new Map(documents.map((document, at) => [shardOf(document), outcomes[at]?.kind === 'away']))
@@ -96,7 +95,6 @@ export class BulkQueue {
     this.#share = Math.max(minShare, this.#share / 2)
   }
 
-  /** Widens the bounds of batches, after the success of a request of this size. */
   widenBounds(documents: number, bytes: number): void {
     const { maxBulkBytes, maxBulkDocuments } = this.#bounds
     const used = this.#share * usedShare
@@ -108,10 +106,10 @@ export class BulkQueue {
     const { entity } = job
     const { withoutPrimary, ordinary } = this.#waiting
     const waiting = ordinary.get(entity) ?? withoutPrimary.get(entity)
-    const winner = waiting === undefined ? job : winnerOf(waiting, job)
+    const winner = waiting === undefined ? job : supersede(waiting, job)
     const lane = this.#laneOf(winner)
     this.#waiting[lane === 'withoutPrimary' ? 'ordinary' : 'withoutPrimary'].delete(entity)
-    // `set` keeps the place of an entity that waits already. Moved to the end at each change, a busy entity would never be sent.
+    // `set` leaves a waiting entity in its place. If each change moved its entity to the end, an entity that changes often would never be sent.
     this.#waiting[lane].set(entity, winner)
   }
 

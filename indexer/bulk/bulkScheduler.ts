@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { backoffMs } from '../backoff.ts'
+import type { BatchWriter } from './batchWriter.ts'
 import type { BulkQueue, Lane } from './bulkQueue.ts'
 import type { Job, RecordWrite } from './job.ts'
 
@@ -8,44 +9,33 @@ export type SchedulerOptions = {
   readonly maxRecordsPerSecond?: number | undefined
   readonly random: () => number
   readonly signal: AbortSignal
-  /** Called with an error that is a bug. The records of its batch are never finished, so that their offsets are not committed. */
+  /** Called with an error that is a bug. The records of its batch are never finished, and so never committed. */
   onFatal(error: Error): void
 }
 
-export type BatchResult = {
-  /** Whether at least one request of the batch had results by document. If none had, Elasticsearch is away or refuses everything. */
-  readonly hasResults: boolean
-  /** The jobs to be sent again after a backoff. */
-  readonly failed: readonly Job[]
-  /** Work that goes on while the next batch is sent; resolves with more jobs to be sent again after a backoff. */
-  readonly comparison?: Promise<readonly Job[]> | undefined
-}
-
-/** Requests in flight at once in the lane `ordinary` (`Lane` in `bulkQueue.ts`). While Elasticsearch is overloaded, and in the lane `apart`, it is one. */
-const maxRequests = 2
-/** With `maxRecordsPerSecond`, a batch has at most as many records as that rate allows in this time (s). */
+/** Batches in flight at once in the lane `ordinary` (`bulkQueue.ts`). While Elasticsearch is overloaded, and in the lane `withoutPrimary`, only one is. */
+const maxBatchesInFlight = 2
+/** With `maxRecordsPerSecond`, a batch has at most the records of this time (s). */
 const burstSeconds = 0.1
 
-/** Decides when to send the next batch of the queue. Calls `writeBatch` with it, and puts its failed jobs back into the queue after a backoff. */
+/** Decides when to send the next batch of the queue, and puts its failed jobs back after a backoff. */
 export class BulkScheduler {
   readonly #options: SchedulerOptions
   readonly #queue: BulkQueue
-  readonly #writeBatch: (jobs: readonly Job[]) => Promise<BatchResult>
-  /** The number of batches in flight. Each sends its requests one after the other. */
-  readonly #requests: Record<Lane, number> = { withoutPrimary: 0, ordinary: 0 }
+  readonly #batchWriter: Pick<BatchWriter, 'write'>
+  readonly #batchesInFlight: Record<Lane, number> = { withoutPrimary: 0, ordinary: 0 }
   readonly #perSecond: number
   #isScheduled = false
-  /** Whether nothing is sent for now, so that `maxRecordsPerSecond` is not exceeded. */
   #isResting = false
 
-  constructor(options: SchedulerOptions, queue: BulkQueue, writeBatch: (jobs: readonly Job[]) => Promise<BatchResult>) {
+  constructor(options: SchedulerOptions, queue: BulkQueue, batchWriter: Pick<BatchWriter, 'write'>) {
     this.#options = options
     this.#queue = queue
-    this.#writeBatch = writeBatch
+    this.#batchWriter = batchWriter
     this.#perSecond = options.maxRecordsPerSecond ?? Number.POSITIVE_INFINITY
   }
 
-  /** Queues a record. It is sent after the caller's turn of the event loop, so that all records of one fetch can share a request. */
+  /** Queues a record. It is sent in a later turn of the event loop, so that the records of one fetch share a request. */
   submit(write: RecordWrite): void {
     this.#queue.add(write)
     if (this.#isScheduled) return
@@ -56,7 +46,7 @@ export class BulkScheduler {
     })
   }
 
-  /** Sends further batches once `work` is done, which may have put jobs back. An error of `work` is a bug, unless the writer was stopped. */
+  /** Sends further batches once `work` is done. An error of `work` is a bug, unless the writer was stopped. */
   run(work: Promise<void>): void {
     work
       .then(() => this.#sendBatches())
@@ -67,31 +57,31 @@ export class BulkScheduler {
 
   #sendBatches(): void {
     this.#sendFrom('withoutPrimary', 1)
-    this.#sendFrom('ordinary', this.#queue.isOverloaded ? 1 : maxRequests)
+    this.#sendFrom('ordinary', this.#queue.isOverloaded ? 1 : maxBatchesInFlight)
   }
 
-  #sendFrom(lane: Lane, mostRequests: number): void {
+  #sendFrom(lane: Lane, maxInFlight: number): void {
     const maxRecords = Math.max(1, Math.floor(this.#perSecond * burstSeconds))
-    while (!this.#isResting && this.#requests[lane] < mostRequests && !this.#options.signal.aborted) {
+    while (!this.#isResting && this.#batchesInFlight[lane] < maxInFlight && !this.#options.signal.aborted) {
       const jobs = this.#queue.nextBatch(lane, maxRecords)
       if (jobs.length === 0) return
-      this.#requests[lane]++
+      this.#batchesInFlight[lane]++
       this.run(this.#sendBatch(lane, jobs))
       if (this.#perSecond < Number.POSITIVE_INFINITY) this.run(this.#rest(jobs.length))
     }
   }
 
   async #sendBatch(lane: Lane, jobs: readonly Job[]): Promise<void> {
-    const { hasResults, failed, comparison } = await this.#writeBatch(jobs)
+    const { hasResults, failed, comparison } = await this.#batchWriter.write(jobs)
     if (comparison !== undefined) this.run(comparison.then((compared) => this.retryLater(compared)))
     const retries = this.retryLater(failed)
-    // A batch without results counts as in flight until its backoff has ended, so that Elasticsearch gets fewer requests meanwhile.
+    // A batch without results counts as in flight until its backoff has ended, so that Elasticsearch gets fewer requests.
     if (!hasResults) await retries
     else this.run(retries)
-    this.#requests[lane]--
+    this.#batchesInFlight[lane]--
   }
 
-  /** Puts jobs back after a backoff. Jobs that have failed equally often wait for the same time, and are sent together again. */
+  /** Puts jobs back after a backoff. Jobs that have failed equally often are sent together again. */
   async retryLater(failed: readonly Job[]): Promise<void> {
     const { random, signal } = this.#options
     const retries = [...Map.groupBy(failed, ({ attempts }) => attempts)].map(async ([attempts, jobs]) => {

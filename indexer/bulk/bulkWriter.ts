@@ -1,3 +1,4 @@
+import type { CheckOutcome } from '../../src/core/monitoring/health.ts'
 import { BatchWriter, type BatchWriterOptions } from './batchWriter.ts'
 import { type BulkBounds, BulkQueue } from './bulkQueue.ts'
 import { BulkScheduler, type SchedulerOptions } from './bulkScheduler.ts'
@@ -5,32 +6,28 @@ import type { RecordWrite } from './job.ts'
 
 type WriterOptions = BulkBounds & SchedulerOptions & BatchWriterOptions
 
-/**
- * Stores records in bulk requests, and retries failures that may pass, after a backoff. `BulkScheduler` takes a batch from `BulkQueue` and passes it to
- * `BatchWriter`. That sends it, finishes its jobs or puts them back into the queue, and returns the failed ones to the scheduler.
- */
+/** Stores records in bulk requests, and retries failures that may pass. `BulkScheduler` passes batches from `BulkQueue` to `BatchWriter`, which sends them. */
 export class BulkWriter {
   readonly #batchWriter: BatchWriter
   readonly #scheduler: BulkScheduler
 
   constructor(options: WriterOptions) {
     const queue = new BulkQueue(options)
-    const batchWriter = new BatchWriter(options, queue)
-    this.#batchWriter = batchWriter
-    this.#scheduler = new BulkScheduler(options, queue, (jobs) => batchWriter.write(jobs))
+    this.#batchWriter = new BatchWriter(options, queue)
+    this.#scheduler = new BulkScheduler(options, queue, this.#batchWriter)
   }
 
-  /** Queues a record to be written; `done` of the record is called with its outcome. The queue is not bounded: the caller bounds the bytes in flight. */
+  /** Queues a record. The queue is not bounded: the caller bounds the bytes in flight. */
   submit(write: RecordWrite): void {
     this.#scheduler.submit(write)
   }
 
-  /** Names the record that has waited longest after a failure, the time since its first failure, and its last error; undefined while no record waits. */
-  blockedReason(): string | undefined {
-    return this.#batchWriter.blockedReason()
+  /** Fails while a record waits after a failure: names the one that has waited longest, and its last error. */
+  health(): CheckOutcome {
+    return this.#batchWriter.health()
   }
 
-  /** Milliseconds since the first failure of that record; 0 while no record waits after a failure. */
+  /** How long (ms) that record has waited; 0 while none waits. */
   blockedMs(): number {
     return this.#batchWriter.blockedMs()
   }

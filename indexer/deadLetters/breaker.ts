@@ -1,20 +1,14 @@
-/** The number of last outcomes that count. */
 const windowSize = 1_000
-/** While at least so many outcomes in the window are rejections, the breaker is open. */
 const opensAt = 950
-/**
- * An open breaker lets one paused record pass at this interval (ms). That frees room for the records behind it: they are read, and if they are valid, the
- * breaker closes by itself.
- */
+/** While the breaker is open, one paused record passes in each interval (ms): so later records are read, and if these are valid, the breaker closes. */
 const trickleMs = 1_000
 
-/** A paused record. `left` aborts when the assignment of its partition ends; the next owner reads the record again. */
+/** A paused record. `left` aborts when its partition is reassigned; the next owner reads it again. */
 type Paused = { readonly left: AbortSignal; pass(): void; end(): void }
 
 /**
- * A circuit breaker for the dead letters of one topic. Example: a bad release rejects every record. Without the breaker, the whole topic would become dead
- * letters. With it, dead letters are paused after 950 records, and an operator can deploy a better release, which reads the paused records again. Records
- * behind the paused ones are still validated. Once fewer than 950 of the last 1,000 records were rejected, every paused record passes.
+ * A circuit breaker for the dead letters of one topic. Example: a bad release rejects every record. After 950 of them, dead letters are paused, and an operator
+ * can deploy a better release, which reads the paused records again. Once fewer than 950 of the last 1,000 records were rejected, every paused record passes.
  */
 export class Breaker {
   readonly #outcomes = new Uint8Array(windowSize)
@@ -27,7 +21,7 @@ export class Breaker {
     return this.#rejected >= opensAt
   }
 
-  /** Notes the outcome of a record; if the breaker is closed then, lets all paused records pass. */
+  /** Notes an outcome. If the breaker is closed after that, lets all paused records pass. */
   observe(outcome: 'accepted' | 'rejected'): void {
     const at = this.#observed++ % windowSize
     const rejected = outcome === 'rejected' ? 1 : 0
@@ -44,7 +38,7 @@ export class Breaker {
     if (!this.isOpen) return
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#paused.add({ left, pass: resolve, end: () => reject(left.reason) })
-    // One listener serves all records of a partition, since adding the same function again has no effect.
+    // Adding the same function again has no effect: one listener serves all records of a partition.
     left.addEventListener('abort', this.#endLeft, { once: true })
     this.#startTrickle()
     await promise

@@ -4,20 +4,18 @@ import { type RecordHeader, RecordHeaders } from '../../src/core/kafka/recordHea
 import type { KafkaSink } from '../../src/core/kafka/sink.ts'
 import { partitionName, type SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import type { Problem } from '../../src/core/model/schema.ts'
+import { type CheckOutcome, failed, passed } from '../../src/core/monitoring/health.ts'
 import type { AssignedPartition } from '../assignedPartition.ts'
 import type { Retries } from '../backoff.ts'
 import { sourceTopics } from '../topics.ts'
 import { Breaker } from './breaker.ts'
 
-/** The problem of a record whose revision was stored before with other content: the product has changed an entity without a new revision. */
+/** The product has changed an entity without a new revision. */
 export const sameRevision: Problem = { path: 'revision', rule: 'is stored already with another content' }
 
 const prefix = 'tidemark.'
 
-/**
- * The headers of a dead letter: the record's own headers, then reason and source. A record that was copied from the dead letters has such headers already:
- * the last of each name counts.
- */
+/** The record's own headers, then reason and source. A record copied from the dead letters has such headers already: the last header of each name counts. */
 export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: Date): RecordHeaders =>
   record.headers.followedBy(
     RecordHeaders.of(
@@ -38,7 +36,7 @@ type LetterHeader = (typeof letterHeaders)[number]
 
 /** A rejected record as received, with the reason and the source from the headers of its dead letter. */
 export type DeadLetter = {
-  /** Its partition and offset in the dead-letters topic. */
+  /** Partition and offset of the dead letter. */
   readonly place: string
   readonly topic: string
   readonly partition: string
@@ -91,7 +89,6 @@ type DeadLetterDeps = {
 
 type Assignment = Pick<AssignedPartition, 'start' | 'left'>
 
-/** Writes rejected records to the dead-letters topic, behind one breaker for each source topic. */
 export class DeadLetterWriter {
   readonly #deps: DeadLetterDeps
   readonly #breakers: ReadonlyMap<string, Breaker>
@@ -102,8 +99,8 @@ export class DeadLetterWriter {
   }
 
   /**
-   * Writes a rejected record, byte for byte as received, once the breaker (breaker.ts) permits it; retries until Kafka accepts it. Resolves with `stale` if
-   * its dead letter was written before, or once another indexer may own the partition (`left`): that one reads the record again, and may accept it.
+   * Writes the dead letter of a record, byte for byte, once the breaker permits it; retries until Kafka accepts it. Resolves with `stale` if this was written
+   * before, or once the partition is reassigned (`left`): the next owner reads the record again, and may accept it.
    */
   async reject(record: SourceRecord, problem: Problem, { start, left }: Assignment): Promise<'dead-letter' | 'stale'> {
     const { sink, config, log, retries } = this.#deps
@@ -117,7 +114,7 @@ export class DeadLetterWriter {
     }
     try {
       await breaker?.acquirePermit(left)
-      // Retried for ever, so that no record is lost, even if Kafka never accepts it. The step names the record, for the operator.
+      // Retried for ever, so that no record is lost. The step is logged, and names the record for the operator.
       await retries.untilDone(`writing the dead letter of ${partitionName(record)}/${offset}`, write, left)
     } catch (error) {
       if (!left.aborted) throw error
@@ -135,11 +132,10 @@ export class DeadLetterWriter {
     return this.#breakers.get(topic)?.isOpen ?? false
   }
 
-  /** Names the topics whose breaker is open; undefined if none is open. */
-  blockedReason(): string | undefined {
+  health(): CheckOutcome {
     const open = [...this.#breakers].flatMap(([topic, { isOpen }]) => (isOpen ? [topic] : []))
     return open.length > 0
-      ? `nearly all records of ${open.join(', ')} are rejected; their dead letters are paused`
-      : undefined
+      ? failed(`nearly all records of ${open.join(', ')} are rejected; their dead letters are paused`)
+      : passed
   }
 }

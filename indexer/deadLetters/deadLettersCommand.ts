@@ -50,7 +50,7 @@ function withFilters(subcommand: Command): Command {
     .option('--key <text>', 'whose record key contains this')
 }
 
-/** Calls `action` with a function that passes each dead letter that matches the filter to `onLetter`, one after the other, and resolves with their number. */
+/** `readLetters` passes each dead letter that matches the filter to `onLetter`, and resolves with their number. */
 async function withLetters(
   filter: Filter,
   action: (readLetters: (onLetter: OnLetter) => Promise<number>, sink: KafkaSink) => Promise<void>,
@@ -62,7 +62,7 @@ async function withLetters(
     let count = 0
     await kafkaSource(kafka).readTopic({
       topic: config.TOPIC_DEAD_LETTERS,
-      // This signal never aborts. Reading ends at the present end of the topic, or with an error after ten minutes without a record.
+      // Never aborts. Reading ends at the present end of the topic, or with an error after ten minutes without a record.
       signal: new AbortController().signal,
       onRecord: async (record) => {
         const letter = readDeadLetter(record)
@@ -88,7 +88,7 @@ function matches(letter: DeadLetter, { topic, path, key }: Filter): boolean {
   return key === undefined || (letter.key?.toString().includes(key) ?? false)
 }
 
-/** The object that `--json` prints: without the value and headers of the record, which may be personal data. */
+/** For `--json`: without value and headers of the record, which may be personal data. */
 const shown = ({ value: _value, headers: _headers, key, ...letter }: DeadLetter) => ({
   ...letter,
   key: key?.toString() ?? null,

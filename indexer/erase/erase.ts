@@ -13,9 +13,8 @@ import { expunge, type Place } from './expunge.ts'
 import { type KeptRecord, lettersOf, placesOf, readKeeping, readKept, recordsOf } from './keptRecords.ts'
 
 const appliedDeadlineMs = 60_000
-/** The greatest difference (ms) that is assumed between the clocks of this machine and of Elasticsearch. */
+/** The greatest assumed difference (ms) between the clocks of this machine and of Elasticsearch. */
 const clockOffsetMs = 5_000
-/** No key or value in Redis names a submission or has data of it (`redisKeys`). */
 const redis: Place = { engine: 'redis', name: 'Redis', state: 'nothing', until: null, detail: 'holds no submissions' }
 
 export const command = new Command()
@@ -46,21 +45,20 @@ export type Receipt = {
   readonly key: DocumentId
   readonly deletedAt: Instant
   readonly lookedAt: Instant
-  /** Whether no place is `left`. */
   readonly erased: boolean
   readonly places: readonly Place[]
 }
 
 /**
  * Removes from Elasticsearch the data of a submission that the product has deleted. Resolves with the receipt: each place that was searched, and whether it
- * still has data. Throws, without any change, unless the product has deleted the submission. `cleanSince`: the `lookedAt` of an earlier run that has left the
- * submission in no index. Snapshots that were started later are then not listed (`backupsOf`).
+ * still has data. Throws, without any change, if the product has not deleted it. `cleanSince`: the `lookedAt` of an earlier run that left the submission in no
+ * index; see `backupsOf`.
  */
 export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: Instant): Promise<Receipt> {
   const { config } = tools
-  // 1. Checks that the product has deleted it, and that an indexer has applied the deletion.
+  // 1. Checks that the product has deleted the submission, and an indexer has applied the deletion.
   const records = await readKept(tools, config.TOPIC_SUBMISSIONS, recordsOf(id, config))
-  const own = records.filter(({ other }) => other === undefined)
+  const own = records.filter(({ otherKey }) => otherKey === undefined)
   expectDeleted(id, own)
   const kept = [
     [config.TOPIC_SUBMISSIONS, records],
@@ -73,7 +71,7 @@ export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: In
   const { deletedAt, documents } = await untilApplied(tools, id, own.length > 0)
   if (cleanSince !== undefined && cleanSince < deletedAt)
     throw new Error(`--clean-since is before the deletion of ${deletedAt}. Nothing was changed`)
-  // 2. Reads the snapshots, only to fail before any change if the permission for that is missing.
+  // 2. Reads the snapshots, to fail before any change if the permission is missing.
   await snapshotsOf(tools)
   // 3. Rewrites the segments that may still have the submission.
   const indices: Place[] = []
@@ -81,7 +79,7 @@ export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: In
     indices.push(state === 'deleted' ? await expunge(tools, index, id, seqNo) : otherGeneration(index, age, state))
   const { indices: present } = await submissionIndices(tools)
   indices.push(...madeMeanwhile(present, documents))
-  // 4. Lists the snapshots, after step 3: a snapshot that was started during step 3 may have the former segments.
+  // 4. Lists the snapshots. One that was started during step 3 may have the former segments.
   const backups = backupsOf(await snapshotsOf(tools), present, cleanSince)
   const detail = 'nobody is served them; until API processes restart, or newer answers take their memory'
   const api: Place = { engine: 'api', name: 'cached answers', state: 'memory', until: null, detail }
@@ -90,7 +88,7 @@ export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: In
   return { key: id, deletedAt, lookedAt: toInstant(tools.clock()), erased, places }
 }
 
-/** A line for each place, with the places that are `left` last, and a line for the result. */
+/** Places that are `left` come last. */
 export function receiptLines({ key, deletedAt, lookedAt, erased, places }: Receipt): string[] {
   const isLeft = ({ state }: Place): number => Number(state === 'left')
   const sorted = places.toSorted((a, b) => isLeft(a) - isLeft(b))
@@ -102,8 +100,8 @@ export function receiptLines({ key, deletedAt, lookedAt, erased, places }: Recei
 }
 
 /**
- * Throws if the newest record is no deletion. Does not throw without any record: either Kafka has removed the deletion already, or there never was such a
- * submission. `untilApplied` decides between the two by the tombstone.
+ * Throws if the newest record is no deletion. If there is no record, Kafka has removed the deletion, or the submission never existed: `untilApplied` decides,
+ * by the tombstone.
  */
 export function expectDeleted(id: DocumentId, records: readonly KeptRecord[]): void {
   const [newest] = records.toSorted((a, b) => {
@@ -127,7 +125,7 @@ async function submissionIndices({ elasticsearch, config, signal }: CommandTools
   return { indices, serving: generations.find(({ complete }) => complete?.isServing)?.number }
 }
 
-/** The indices that a rebuild has created since the `known` ones were read. It may have filled them with records of the submission that Kafka still has. */
+/** The indices that a rebuild has created since the `known` ones were read. It may have filled them with records that Kafka still has. */
 function madeMeanwhile(
   present: SubmissionIndices['indices'],
   known: readonly { readonly index: PhysicalIndex }[],
@@ -140,14 +138,14 @@ function madeMeanwhile(
 type IndexedState = {
   readonly index: PhysicalIndex
   readonly state: 'deleted' | 'live' | 'missing'
-  /** The sequence number of the document; 0 if it is missing. */
+  /** 0 if `missing`. */
   readonly seqNo: number
   readonly deletedAt: Instant | undefined
 }
-/** `age`: the number of its generation minus the number of the serving one; 0 for the serving one, above 0 for one that a rebuild fills. */
+/** `age`: the number of its generation minus that of the serving generation; above 0 while a rebuild fills it. */
 type AgedState = IndexedState & { readonly age: number }
 
-/** Waits until both documents of the submission in the serving generation are tombstones. Resolves with their states in every generation. */
+/** Waits until both documents in the serving generation are tombstones. Resolves with their states in every generation. */
 async function untilApplied(
   tools: CommandTools,
   id: DocumentId,
@@ -186,7 +184,6 @@ async function readDocument(
   return { index, state, seqNo: document.seqNo, deletedAt: source.tombstone?.deletedAt }
 }
 
-/** The place of an index that does not serve and has no tombstone. */
 function otherGeneration(name: PhysicalIndex, age: number, state: 'live' | 'missing'): Place {
   const place = { engine: 'elasticsearch', name, until: null } as const
   if (age > 0) return { ...place, state: 'left', detail: 'a rebuild fills it: run again once that has ended' }
@@ -214,9 +211,8 @@ async function snapshotsOf({ elasticsearch, config, signal }: CommandTools): Pro
 }
 
 /**
- * The places of snapshots. Their content cannot be read, so that a snapshot counts as having the submission, with one exception: it was started after an
- * earlier run, `cleanSince`, has left the submission in no index, and it has only indices that were created before that run. A later index may have been
- * filled by a rebuild from Kafka, which may still have the submission.
+ * The snapshots that may have the submission; their content cannot be read. A snapshot that was started after the run of `cleanSince` has nothing, if its
+ * indices were created before that run. A rebuild may have filled a later index from Kafka, which may still have the submission.
  */
 function backupsOf(
   snapshots: readonly Snapshot[],

@@ -11,34 +11,35 @@ export type Place = {
   readonly engine: 'elasticsearch' | 'kafka' | 'redis' | 'api'
   readonly name: string
   /**
-   * `nothing`: it has no data. `removed`: this run has removed them. `key`: it has only the key of the submission, in the record of its deletion. `memory`:
-   * they may be in the memory of processes, which do not serve them. `left`: it has data, or may have them.
+   * - `removed`: this run has removed its data.
+   * - `key`: it has only the key of the submission, in the record of its deletion.
+   * - `memory`: data may be in the memory of processes, which do not serve them.
+   * - `left`: it has data, or may have them.
    */
   readonly state: 'nothing' | 'removed' | 'key' | 'memory' | 'left'
-  /** When the last data will be gone at the latest; null if the place has none, or if that time is unknown. */
+  /** When the last data will be gone at the latest; null if there are none, or the time is unknown. */
   readonly until: Instant | null
   readonly detail: string
 }
 
 type Tools = Pick<CommandTools, 'elasticsearch' | 'report' | 'signal'>
-/** The shard of a deleted document; `seqNo` is the sequence number of the tombstone that replaced it. */
+/** The shard of a deleted document. `seqNo`: of the tombstone that replaced it. */
 type Shard = Tools & { readonly index: PhysicalIndex; readonly shard: string; readonly seqNo: number }
 
-/** The interval (ms) at which the progress of a merge is reported. */
 const watchMs = 2_000
-/** Longer (ms) than copies take to drop history that no copy needs (30 s), and longer than merges and searches in flight take. */
+/** Longer (ms) than copies need to drop history that no copy needs (30 s), and than merges and searches in flight last. */
 const waitMs = 120_000
-/** A merge may take hours: it copies the live documents of every segment that has deleted documents. */
+/** A merge copies the live documents of every segment with deleted documents. */
 const mergeDeadlineMs = 4 * 3_600_000
 /** The part (%) of deleted documents above which a merge with `only_expunge_deletes` rewrites a segment. */
 const share = 'index.merge.policy.expunge_deletes_allowed'
 
 /**
- * Removes a document that a tombstone has replaced from every copy of its shard. Until then, the document is
+ * Removes a document that a tombstone has replaced from every copy of its shard. Until then, it is
  * - in the translog, until a flush;
- * - in a segment, until a merge rewrites the segment. A merge copies the replaced document, too, while a copy of the shard may need the history from before the
- *   tombstone for its recovery;
- * - in the file of the former segment, until the last search that reads this file ends.
+ * - in a segment, until a merge rewrites this segment. A merge copies the document, too, while a copy of the shard may need the history before the tombstone
+ *   for its recovery;
+ * - in the file of the former segment, until the last search that reads the file ends.
  */
 export async function expunge(tools: Tools, index: PhysicalIndex, id: DocumentId, seqNo: number): Promise<Place> {
   const { elasticsearch, report, signal } = tools
@@ -52,7 +53,7 @@ export async function expunge(tools: Tools, index: PhysicalIndex, id: DocumentId
   if (!(await until(() => isForgotten(shard), waitMs, signal))) return placed('left', 'a copy that is away may need it')
   const nodes = await nodesOf(shard)
   let rewritten = 0
-  // Twice: a merge that was in flight may have copied the document into a new segment, which the second round finds.
+  // Twice: a merge that was in flight may have copied the document into a new segment.
   for (const _ of ['first', 'second']) {
     await flush(shard)
     const suspects = await suspectsOf(shard)
@@ -81,7 +82,7 @@ export async function expunge(tools: Tools, index: PhysicalIndex, id: DocumentId
   return placed(rewritten === 0 ? 'nothing' : 'removed', `${rewritten} segments with deletions were rewritten`)
 }
 
-/** Moves every write from the translog into segments, and makes every later search read the present segments. */
+/** Moves every write from the translog into segments. Later searches read only the present segments. */
 async function flush({ elasticsearch, index, signal }: Shard): Promise<void> {
   await refreshEveryCopy(elasticsearch, [index], { signal })
   const { _shards: shards } = await elasticsearch.indices.flush(
@@ -91,7 +92,7 @@ async function flush({ elasticsearch, index, signal }: Shard): Promise<void> {
   if (shards?.failed !== 0) throw new Error(`${index} could not be flushed on every copy`)
 }
 
-/** Whether every copy has the tombstone, and no copy retains history from before the tombstone for the recovery of another one. */
+/** Whether every copy has the tombstone, and no copy retains earlier history for the recovery of another one. */
 async function isForgotten(shard: Shard): Promise<boolean> {
   return (await copiesOf(shard)).every(({ retention_leases: { leases = [] } = {}, seq_no: reached }) => {
     const needed = [reached?.global_checkpoint ?? -1, ...leases.map((lease) => lease.retaining_seq_no)]
@@ -100,8 +101,8 @@ async function isForgotten(shard: Shard): Promise<boolean> {
 }
 
 async function copiesOf({ elasticsearch, index, shard, signal }: Shard) {
-  const asked = { index, metric: 'search', level: 'shards' } as const
-  const { indices, _shards } = await elasticsearch.indices.stats(asked, { signal })
+  const query = { index, metric: 'search', level: 'shards' } as const
+  const { indices, _shards } = await elasticsearch.indices.stats(query, { signal })
   expectEveryCopy(_shards, index)
   const copies = indices?.[index]?.shards?.[shard] ?? []
   if (copies.length === 0) throw new Error(`Elasticsearch reports no copy of shard ${shard} of ${index}`)
@@ -109,8 +110,8 @@ async function copiesOf({ elasticsearch, index, shard, signal }: Shard) {
 }
 
 /**
- * The nodes of the started copies of a shard, as one text. If it changes, a copy was recovered meanwhile. Elasticsearch does not report the files of a copy in
- * recovery, which may have the document.
+ * The nodes of the started copies of a shard, as one text. If it changes, a copy was in recovery. Elasticsearch does not report the files of such a copy, which
+ * may have the document.
  */
 const nodesOf = async (shard: Shard): Promise<string> =>
   (await copiesOf(shard))
@@ -118,12 +119,12 @@ const nodesOf = async (shard: Shard): Promise<string> =>
     .sort()
     .join()
 
-/** Throws if a node has failed: Elasticsearch answers 200 all the same, but leaves out the copies of that node. */
+/** Throws if a node has failed: Elasticsearch answers 200 without its copies. */
 function expectEveryCopy({ failed }: estypes.ShardStatistics, index: PhysicalIndex): void {
   if (failed > 0) throw new Error(`Elasticsearch does not report ${failed} copies of ${index}: run again`)
 }
 
-/** `<node> <segment>` of every segment that may have deleted documents: those with a count of them, and those that no search reads (all is deleted). */
+/** `<node> <segment>` of every segment that has deleted documents, or that no search reads because all its documents are deleted. */
 async function suspectsOf({ elasticsearch, index, shard, signal }: Shard): Promise<Set<string>> {
   const { indices, _shards } = await elasticsearch.indices.segments({ index }, { signal })
   expectEveryCopy(_shards, index)
@@ -136,13 +137,13 @@ async function suspectsOf({ elasticsearch, index, shard, signal }: Shard): Promi
   return new Set(suspects)
 }
 
-/** Rewrites every segment that has deleted documents. By default, Elasticsearch leaves out those with less than 10 %: that setting is 0 meanwhile. */
+/** Rewrites every segment with deleted documents. By default, Elasticsearch leaves out segments with less than 10 %: meanwhile, this setting is 0. */
 async function merge({ elasticsearch, index, signal }: Shard, isGone: () => Promise<boolean>): Promise<void> {
   const settings = await elasticsearch.indices.getSettings({ index, name: share, flat_settings: true }, { signal })
   const before = (settings[index]?.settings as Record<string, string> | undefined)?.[share] ?? null
-  // If this process is killed, the setting stays at 0. It has an effect only on merges that are requested with `only_expunge_deletes`.
+  // If this process is killed, the setting stays at 0. It affects only merges with `only_expunge_deletes`.
   await elasticsearch.indices.putSettings({ index, settings: { [share]: 0 } }, { signal })
-  // `isGone` is called for its side effect: it reports the progress. So an error of it is ignored.
+  // `isGone` reports the progress.
   const watch = setInterval(() => void isGone().catch(() => undefined), watchMs)
   try {
     const all = { index, only_expunge_deletes: true }
@@ -150,7 +151,7 @@ async function merge({ elasticsearch, index, signal }: Shard, isGone: () => Prom
     if (shards?.failed !== 0) throw new Error(`${index} could not be merged on every copy`)
   } finally {
     clearInterval(watch)
-    // Without `signal`, so that the setting is also restored when the command is stopped.
+    // Without `signal`: the setting is also restored when the command is stopped.
     await elasticsearch.indices.putSettings({ index, settings: { [share]: before } })
   }
 }

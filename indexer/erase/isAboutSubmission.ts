@@ -1,11 +1,11 @@
 import type { EntityId } from '../../src/core/model/ids.ts'
 
 /**
- * Whether a record with a wrong key is about the submission `id`, judged by its value. A value that does not parse as a record (broken JSON, a record in a
- * string or an envelope) is searched as text: a producer of wrong keys may produce wrong values, too.
+ * Whether the value of a record with a wrong key is about the submission `id`. A value that is no record (broken JSON, a record in a string or an envelope) is
+ * searched as text: a producer of wrong keys may produce wrong values, too.
  */
 export function isAboutSubmission(value: Buffer | null, id: EntityId): boolean {
-  // The fast path, for nearly every value. Serializers escape no character of an id.
+  // Nearly every value ends here. Serializers escape no character of an id.
   if (value === null || !value.includes(id)) return false
   const text = value.toString()
   const record = recordIn(text)
@@ -16,7 +16,7 @@ function recordIn(text: string): { readonly submission?: { readonly id?: unknown
   try {
     const { form, key, submission } = (JSON.parse(text) ?? {}) as Partial<Record<string, unknown>>
     if (typeof submission === 'object' && submission !== null && 'id' in submission) return { submission }
-    // A form or an account key: `{}`, because an equal id is chance.
+    // `{}`: a form or an account key, whose equal id is chance.
     return submission === undefined && (form !== undefined || key !== undefined) ? {} : undefined
   } catch {
     return undefined

@@ -7,32 +7,31 @@ import type { CommandTools } from '../engineCommand.ts'
 import type { Place } from './expunge.ts'
 import { isAboutSubmission } from './isAboutSubmission.ts'
 
-/** A record that a topic still has of the submission. */
+/** A record of the submission that is still in a topic. */
 export type KeptRecord = Pick<SourceRecord, 'topic' | 'partition' | 'offset' | 'appendedAtMs'> & {
   readonly isDeletion: boolean
-  /** Set if the record has another key than the submission, and only its value has the id of the submission. */
-  readonly other?: Other
+  /** Set if only the value of the record contains the id of the submission. */
+  readonly otherKey?: OtherKey
 }
-/** The other key, and when the next record with that key was appended (epoch ms; `never` if there is none yet). */
-type Other = { readonly key: string | undefined; replacedAtMs: number }
+/** `replacedAtMs`: when the next record with that key was appended (epoch ms; `never` if there is none yet). */
+type OtherKey = { readonly key: string | undefined; replacedAtMs: number }
 
-/** How a record is known to be of the submission: by its key, or by its value only; undefined if it is not. */
-type Known = 'by-key' | 'by-value' | undefined
+/** How a record is recognised as one of the submission; undefined if it is none. */
+type RecognisedBy = 'by-key' | 'by-value' | undefined
 
-/** How long (ms) a topic stores a record at most; `never` if there is no bound. */
+/** How long (ms) a topic stores a record; `never` if there is no bound. */
 export type Keeping = {
   /** From the append of the deletion with the same key until compaction has removed the record. */
   readonly compactedMs: number
   /** From the append of the record until retention has removed it. */
   readonly agedMs: number
-  /** From then on until the file of the record is deleted. */
+  /** From its removal by compaction or retention until its file is deleted. */
   readonly fileMs: number
 }
 
 const never = Number.POSITIVE_INFINITY
 const settingNames = ['cleanup.policy', 'max.compaction.lag.ms', 'retention.ms', 'segment.ms', 'file.delete.delay.ms']
 
-/** Reads from its settings how long a topic stores records. Rejects if Kafka does not answer. */
 export async function readKeeping({ source }: Pick<CommandTools, 'source'>, topic: string): Promise<Keeping> {
   const setting = await source.topicSettings([topic], settingNames)
   const [policy = '', lagMs, retentionMs, segmentMs, fileMs] = settingNames.map((name) => setting(topic, name))
@@ -46,66 +45,61 @@ export async function readKeeping({ source }: Pick<CommandTools, 'source'>, topi
   }
 }
 
-/**
- * Reads a topic, and resolves with the records that `recognise` finds. It reads every partition: if partitions were added, records with the same key are in
- * several of them.
- */
+/** Resolves with the records of a topic that `recognise` finds. Reads every partition: after partitions were added, several contain the same key. */
 export async function readKept(
   { source, report, signal }: Pick<CommandTools, 'source' | 'report' | 'signal'>,
   topic: string,
-  recognise: (record: SourceRecord) => Known,
+  recognise: (record: SourceRecord) => RecognisedBy,
 ): Promise<KeptRecord[]> {
   const ranges = [...(await source.offsetRanges([topic])).values()]
   const total = ranges.reduce((sum, { low, high }) => sum + Number(high - low), 0)
   const kept: KeptRecord[] = []
   let done = 0
-  /** By partition and key: records under another key, until a later record of that key replaces them. */
-  const others = new Map<string, Other>()
+  /** Partition and key → the latest `by-value` record with this key, until a later record replaces it. */
+  const others = new Map<string, OtherKey>()
   const onRecord = async (record: SourceRecord): Promise<void> => {
     report.progress(`records of ${topic} read`, ++done, total)
     const { partition, offset, appendedAtMs, value } = record
-    const known = recognise(record)
-    // Nearly every record ends here, without a look-up by its key.
-    if (known === undefined && others.size === 0) return
-    const place = `${partition} ${record.key?.toString('latin1')}`
-    const replaced = others.get(place)
+    const recognisedBy = recognise(record)
+    if (recognisedBy === undefined && others.size === 0) return
+    const partitionAndKey = `${partition} ${record.key?.toString('latin1')}`
+    const replaced = others.get(partitionAndKey)
     if (replaced !== undefined) replaced.replacedAtMs = appendedAtMs
-    others.delete(place)
-    if (known === undefined) return
+    others.delete(partitionAndKey)
+    if (recognisedBy === undefined) return
     const keptRecord = { topic, partition, offset, appendedAtMs, isDeletion: value === null }
-    if (known === 'by-key') {
+    if (recognisedBy === 'by-key') {
       kept.push(keptRecord)
       return
     }
-    const other = { key: record.key?.toString(), replacedAtMs: never }
-    others.set(place, other)
-    kept.push({ ...keptRecord, other })
+    const otherKey = { key: record.key?.toString(), replacedAtMs: never }
+    others.set(partitionAndKey, otherKey)
+    kept.push({ ...keptRecord, otherKey })
   }
   await source.readTopic({ topic, signal, onRecord })
   return kept
 }
 
-/** Recognises the records of a submission in `submissions`, and records with its id that were sent to `forms`, or under another key, by mistake. */
+/** Recognises records of a submission, also records that were sent to `forms`, or under another key, by mistake. */
 export const recordsOf =
   (id: DocumentId, { TOPIC_SUBMISSIONS: submissions }: Pick<Config, 'TOPIC_SUBMISSIONS'>) =>
-  ({ topic, key, value }: Pick<SourceRecord, 'topic' | 'key' | 'value'>): Known => {
+  ({ topic, key, value }: Pick<SourceRecord, 'topic' | 'key' | 'value'>): RecognisedBy => {
     const text = key?.toString()
     if (topic === submissions && text === id) return 'by-key'
     const entity = entityIdOf(id)
-    // The record is of another team's submission that has the same id.
+    // Another team's submission with the same id.
     if (text !== id && isIdentifier(text?.slice(0, -entity.length - 1) ?? '') && text?.endsWith(`/${entity}`)) return
     return isAboutSubmission(value, entity) ? 'by-value' : undefined
   }
 
-/** Recognises the dead letters of a submission, of any source topic. */
 export const lettersOf = (id: DocumentId, config: Pick<Config, 'TOPIC_SUBMISSIONS'>) => (record: SourceRecord) =>
   recordsOf(id, config)(readDeadLetter(record))
 
-/** A place for each record that a topic has of a submission, and for files that brokers may still have although no consumer can read them. */
+/** A place for each record of a submission, and for compacted records that brokers may still have, although no consumer can read them. */
 export function placesOf(records: readonly KeptRecord[], keeping: Keeping, nowMs: number): Place[] {
-  const own = records.filter(({ other }) => other === undefined)
+  const own = records.filter(({ otherKey }) => otherKey === undefined)
   return records.flatMap((record) => {
-    if (record.other !== undefined) return [otherPlace(record, record.other, keeping)]
+    if (record.otherKey !== undefined) return [otherPlace(record, record.otherKey, keeping)]
     return record.isDeletion ? deletionPlaces(record, own, keeping, nowMs) : [ownPlace(record, own, keeping)]
   })
 }
@@ -116,11 +110,12 @@ const placeOf = (record: KeptRecord): Pick<Place, 'engine' | 'name'> & { readonl
   what: `${record.isDeletion ? 'deletion' : 'record'} of ${toInstant(record.appendedAtMs)}`,
 })
 
+/** The place of a deletion, which has only the key. If no earlier record is left in its partition, also the place of the compacted records. */
 function deletionPlaces(record: KeptRecord, own: readonly KeptRecord[], keeping: Keeping, nowMs: number): Place[] {
   const { what, ...place } = placeOf(record)
-  const isAlone = !own.some(({ partition, offset }) => partition === record.partition && offset < record.offset)
-  const key = { ...place, state: 'key', until: null, detail: `${what}, the key alone` } as const
-  return isAlone ? [key, ...replacedPlaces(record, keeping, nowMs)] : [key]
+  const isFirstLeft = !own.some(({ partition, offset }) => partition === record.partition && offset < record.offset)
+  const keyPlace = { ...place, state: 'key', until: null, detail: `${what}, the key alone` } as const
+  return isFirstLeft ? [keyPlace, ...compactedPlaces(record, keeping, nowMs)] : [keyPlace]
 }
 
 function ownPlace(record: KeptRecord, own: readonly KeptRecord[], keeping: Keeping): Place {
@@ -130,34 +125,36 @@ function ownPlace(record: KeptRecord, own: readonly KeptRecord[], keeping: Keepi
   const compactedMs = deletion === undefined ? never : deletion.appendedAtMs + keeping.compactedMs
   const untilMs = Math.min(compactedMs, appendedAtMs + keeping.agedMs)
   const until = instantAfter(untilMs, keeping)
-  // Kafka does not compact its active segment. An append closes that segment once its first record is older than `max.compaction.lag.ms`.
-  const known = untilMs === compactedMs ? 'until compaction, if its partition gets a record then' : 'until it is old'
-  const unknown = deletion === undefined ? 'kept for ever: its partition has no deletion' : unbounded
-  return { ...place, state: 'left', until, detail: `${what}, ${until === null ? unknown : known}` }
+  // Kafka does not compact its active segment. An append closes it once its first record is older than `max.compaction.lag.ms`.
+  const bounded = untilMs === compactedMs ? 'until compaction, if its partition gets a record then' : untilRetention
+  const unbounded = deletion === undefined ? 'kept for ever: its partition has no deletion, and no retention' : noBound
+  return { ...place, state: 'left', until, detail: `${what}, ${until === null ? unbounded : bounded}` }
 }
 
-/** The place of a record under another key. Compaction removes the record after a later record with that key, not after the deletion of the submission. */
-function otherPlace(record: KeptRecord, { key, replacedAtMs }: Other, keeping: Keeping): Place {
+/** The place of a record under another key. Compaction removes it after a later record with that key, not after the deletion of the submission. */
+function otherPlace(record: KeptRecord, { key, replacedAtMs }: OtherKey, keeping: Keeping): Place {
   const untilMs = Math.min(replacedAtMs + keeping.compactedMs, record.appendedAtMs + keeping.agedMs)
   const until = instantAfter(untilMs, keeping)
   const { what, ...place } = placeOf(record)
   const under = key === undefined ? 'no key' : `the key ${key}`
-  const unknown = replacedAtMs === never ? 'until another record of that key, and its compaction' : unbounded
-  const how = until === null ? unknown : 'until compaction, or until it is old'
-  return { ...place, state: 'left', until, detail: `${what} under ${under}, whose value says the id, ${how}` }
+  const unbounded =
+    replacedAtMs === never ? 'until another record of that key, and its compaction, if the topic is compacted' : noBound
+  const how = until === null ? unbounded : `until compaction, or ${untilRetention}`
+  return { ...place, state: 'left', until, detail: `${what} under ${under}, whose value contains the id, ${how}` }
 }
 
-const unbounded = 'until compaction, unknown when: no max.compaction.lag.ms'
+const untilRetention = 'until retention removes it'
+const noBound = 'unknown until when: neither retention nor max.compaction.lag.ms bounds it'
 
-/** The place of records before a deletion. The leader has removed them by compaction; replicas may still have them, and so may its files that were replaced. */
-function replacedPlaces(deletion: KeptRecord, keeping: Keeping, nowMs: number): Place[] {
+/** The place of the records before a deletion that the leader has compacted away. Replicas, and old segment files, may still have them. */
+function compactedPlaces(deletion: KeptRecord, keeping: Keeping, nowMs: number): Place[] {
   const until = instantAfter(deletion.appendedAtMs + Math.min(keeping.compactedMs, keeping.agedMs), keeping)
   if (until !== null && Date.parse(until) < nowMs) return []
-  const detail = `replicas and replaced files may hold records before ${deletion.offset}`
+  const detail = `replicas and old segment files may have records before ${deletion.offset}`
   const named = { engine: 'kafka', name: partitionName(deletion), state: 'left', until } as const
-  return [{ ...named, detail: until === null ? `${detail}, ${unbounded}` : detail }]
+  return [{ ...named, detail: until === null ? `${detail}, ${noBound}` : detail }]
 }
 
-/** When the file of a record is deleted, if compaction or retention removes the record at `removedMs` (epoch ms); null if that is `never`. */
+/** When the file of a record that is removed at `removedMs` (epoch ms) is deleted; null if that is `never`. */
 const instantAfter = (removedMs: number, { fileMs }: Keeping): Instant | null =>
   removedMs === never ? null : toInstant(clampToInstants(removedMs + fileMs))

@@ -2,62 +2,60 @@ import type { GenerationTag } from '../../src/core/elasticsearch/indices.ts'
 import type { FoundGeneration, Generation, KnownGeneration } from './generation.ts'
 
 /**
- * Indexers create generations with odd numbers, rebuilds with even ones. So an indexer and a rebuild never create the same generation, and neither
- * continues an unfinished generation of the other.
+ * Indexers create generations with odd numbers, rebuilds with even ones. So an indexer and a rebuild never create the same one, nor continue an unfinished one
+ * of the other.
  */
 const isOfRebuild = (number: number): boolean => number % 2 === 0
 
-/** The number of a new generation: above all of these, the lowest one that is even (for a rebuild) or odd (for an indexer). */
+/** The lowest number above these that is even (for a rebuild) or odd (for an indexer). */
 export function numberAbove(generations: readonly Pick<KnownGeneration, 'number'>[], forRebuild: boolean): number {
   const next = 1 + Math.max(0, ...generations.map(({ number }) => number))
   return isOfRebuild(next) === forRebuild ? next : next + 1
 }
 
 /**
- * The generation to which a rebuild has switched in Redis, while the read aliases still name the former one; undefined if there is no such unfinished switch.
- * `named`: the generation that Redis names.
+ * The generation to which a rebuild has switched in Redis, while the read aliases still name the former one; undefined if no switch is unfinished. `named`: the
+ * generation that Redis names.
  *
- * If `named` is the generation of an indexer, it is no unfinished switch: such a generation is named already while it is built. If Redis and the aliases name
- * different generations, the higher number is right: it is the later generation, and Redis may have fallen back to an older state.
+ * The generation of an indexer is no unfinished switch: Redis names it already while it is built. Nor is a lower one than the aliases name: Redis has fallen
+ * back to an older state.
  */
 export function findUnfinishedSwitch(
-  found: readonly FoundGeneration[],
+  generations: readonly FoundGeneration[],
   named: GenerationTag | undefined,
 ): Generation | undefined {
-  const switchedTo = found.find(({ complete }) => complete !== undefined && complete.tag === named)?.complete
+  const switchedTo = generations.find(({ complete }) => complete !== undefined && complete.tag === named)?.complete
   if (switchedTo === undefined || switchedTo.hasServed || !isOfRebuild(switchedTo.number)) return undefined
-  const aliased = found.findLast(({ complete }) => complete?.isServing)
+  const aliased = generations.findLast(({ complete }) => complete?.isServing)
   return aliased === undefined || aliased.number < switchedTo.number ? switchedTo : undefined
 }
 
 /**
- * Chooses the generation that an indexer writes:
- * 1. the generation that serves;
+ * Chooses the generation that an indexer writes. `complete` of the result is undefined if indices are to be created.
+ * 1. The generation that serves;
  * 2. else `newest`, the newest one that commits or Redis name, if it exists: only its aliases were removed;
- * 3. else, if `newest` is lost or undefined, a newer one with mappings of this release: an unfinished one of an indexer, or one that has served;
- * 4. else a new one. Its number is above every known number, so that commits for a lost generation never count for it.
- *
- * `complete` of the result is undefined if indices are to be created.
+ * 3. else a newer one with mappings of this release: an unfinished one of an indexer, or one that has served;
+ * 4. else a new one, with a number above every known one: commits for a lost generation never count for it.
  */
 export function chooseGeneration(
-  found: readonly FoundGeneration[],
+  generations: readonly FoundGeneration[],
   newest: KnownGeneration | undefined,
 ): Pick<FoundGeneration, 'number' | 'complete'> {
   const newestNumber = newest?.number ?? 0
   return (
-    found.findLast(({ complete }) => complete?.isServing) ??
-    found.find(({ complete }) => newest !== undefined && complete?.tag === newest.tag) ??
-    found.findLast(
+    generations.findLast(({ complete }) => complete?.isServing) ??
+    generations.find(({ complete }) => newest !== undefined && complete?.tag === newest.tag) ??
+    generations.findLast(
       ({ number, hasCurrentMappings, complete }) =>
         number > newestNumber && hasCurrentMappings && (!isOfRebuild(number) || complete?.hasServed),
     ) ?? {
-      number: numberAbove([{ number: newestNumber }, ...found], false),
+      number: numberAbove([{ number: newestNumber }, ...generations], false),
       complete: undefined,
     }
   )
 }
 
-/** What a rebuild that starts does with a generation that it finds. `fill`: it continues an unfinished generation of an earlier rebuild. */
+/** `fill`: the rebuild continues the unfinished generation of an earlier one. */
 export function decideLeftOver(
   { number, complete, hasCurrentMappings }: Pick<FoundGeneration, 'number' | 'complete' | 'hasCurrentMappings'>,
   serving: KnownGeneration,

@@ -4,8 +4,8 @@ import type { FoundGeneration } from './generation.ts'
 import { AliasesMoved, type Generations } from './generations.ts'
 
 /**
- * If a rebuild has switched in Redis and not moved the aliases yet, points the aliases to the generation that Redis names. Another process may do the same at
- * the same moment. `named`: the generation that Redis has named before this call. Resolves with the generations as they are then.
+ * If a rebuild has switched in Redis and not moved the aliases yet, moves them. Another process may do the same at the same time. `named`: the generation that
+ * Redis named before this call. Resolves with all generations.
  */
 export async function finishSwitch(
   generations: Generations,

@@ -18,26 +18,25 @@ import type { CursorKey } from '../../src/core/redis/visiblePositions.ts'
 
 /** One index of each kind, built and served together. All of its indices exist. */
 export type Generation = KnownGeneration & {
-  /** Whether its mappings are the mappings of this release and configuration. */
+  /** Whether its mappings are those of this release and configuration. */
   readonly hasCurrentMappings: boolean
   readonly indices: Indices
   readonly writeAliases: WriteAliases
   readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>
-  /** Whether a rebuild has carried entities over from a log that was replaced, into this generation or one before it. */
+  /** Whether it may have entities that a rebuild carried over from a replaced log. */
   readonly hasCarriedOver: Readonly<Record<EntityType, boolean>>
   readonly shards: number
   readonly createdAtMs: number
   /** Whether the read aliases point to all of its indices, and to no others. */
   readonly isServing: boolean
-  /** Whether each of its indices has the write alias of indexers. */
   readonly hasWriteAliases: boolean
-  /** Whether it has served at some time, and so had every record below the watermark. If an index was created again since then, this is false. */
+  /** Whether it has served, and so had every record below the watermark. False if an index was created again since. */
   readonly hasServed: boolean
-  /** Its settings and mappings that come from templates of the cluster, and with which it would lose documents or parts of them. */
+  /** Its settings and mappings from templates of the cluster with which it would lose documents or parts of them. */
   readonly foreignSettings: readonly string[]
 }
 
-/** The indices of a generation. Some may be missing: its creation was interrupted, or they were deleted. */
+/** Some may be missing: the creation of the generation was interrupted, or they were deleted. */
 type FoundIndices = Pick<Generation, 'number' | 'hasCurrentMappings'> & {
   readonly indices: readonly FoundIndex[]
 }
@@ -56,7 +55,6 @@ type FoundIndex = {
   readonly state: estypes.IndicesIndexState
 }
 
-/** What `generationsIn` reads of the state of an index. */
 const readOfSettings = ['uuid', 'history.uuid', 'creation_date', 'number_of_shards', 'lifecycle.name']
 export const readOfIndices = [
   'aliases',
@@ -65,18 +63,18 @@ export const readOfIndices = [
   ...readOfSettings.map((name) => `settings.index.${name}`),
 ]
 
-/** The generations to which these indices belong, lowest number first. Indices that are not named by this prefix are ignored. */
+/** Lowest number first. Indices with other names are ignored. */
 export function generationsIn(
   states: Readonly<Record<string, estypes.IndicesIndexState>>,
   prefix: string,
   hasAnswers: boolean,
 ): FoundGeneration[] {
-  const found = Object.entries(states).flatMap(([name, state]): FoundIndex[] => {
+  const ownIndices = Object.entries(states).flatMap(([name, state]): FoundIndex[] => {
     const read = readPhysicalName(prefix, name)
     return read === undefined ? [] : [{ ...read, name: name as PhysicalIndex, state }]
   })
-  const read = found.filter((index) => hasAlias(index, aliasOf(prefix, index.kind)))
-  return [...Map.groupBy(found, ({ generation }) => generation)]
+  const read = ownIndices.filter((index) => hasAlias(index, aliasOf(prefix, index.kind)))
+  return [...Map.groupBy(ownIndices, ({ generation }) => generation)]
     .sort(([a], [b]) => a - b)
     .map(([number, indices]) => {
       const hasCurrentMappings = indices.every(
@@ -87,48 +85,48 @@ export function generationsIn(
     })
 }
 
-/** The generation of these indices; undefined while an index is missing. `read`: the indices to which the read aliases point. */
+/** `read`: the indices to which the read aliases point. */
 function completeOf(
   prefix: string,
   { indices, ...named }: FoundIndices,
   read: readonly FoundIndex[],
 ): Generation | undefined {
-  const found = documentKinds.flatMap((kind) => indices.findLast((index) => index.kind === kind) ?? [])
-  if (found.length < documentKinds.length) return undefined
-  const settings = found.map(({ state }) => state.settings?.index)
-  // Both UUIDs make the tag: a snapshot that is restored over a closed index changes only the history UUID, but may lack documents like a new index.
+  const latest = documentKinds.flatMap((kind) => indices.findLast((index) => index.kind === kind) ?? [])
+  if (latest.length < documentKinds.length) return undefined
+  const settings = latest.map(({ state }) => state.settings?.index)
+  // Both UUIDs make the tag: a snapshot that is restored over a closed index, and may lack documents, changes only the history UUID.
   const uuids = settings.map((index) => `${index?.uuid ?? ''}${index?.['history']?.uuid ?? ''}`)
   const fingerprint = hash('sha256', uuids.join())
-  const byKind = Object.fromEntries(found.map(({ kind, name }) => [kind, name])) as Indices
+  const byKind = Object.fromEntries(latest.map(({ kind, name }) => [kind, name])) as Indices
   return {
     ...named,
     tag: `${named.number}-${fingerprint.slice(0, 16)}` as GenerationTag,
     indices: byKind,
     writeAliases: writeAliasesOf(byKind),
-    cursorKeys: { forms: cursorKeyOf(found, 'forms'), submissions: cursorKeyOf(found, 'submissions') },
-    hasCarriedOver: { forms: hasCarriedOver(found, 'forms'), submissions: hasCarriedOver(found, 'submissions') },
+    cursorKeys: { forms: cursorKeyOf(latest, 'forms'), submissions: cursorKeyOf(latest, 'submissions') },
+    hasCarriedOver: { forms: hasCarriedOver(latest, 'forms'), submissions: hasCarriedOver(latest, 'submissions') },
     shards: settings.reduce((sum, index) => sum + Number(index?.number_of_shards), 0),
     createdAtMs: Math.min(...settings.map((index) => Number(index?.creation_date ?? 0))),
-    isServing: read.length === found.length && found.every((index) => read.includes(index)),
-    hasWriteAliases: found.every((index) => hasAlias(index, writeAliasOf(index.name))),
-    hasServed: found.every((index) => hasAlias(index, servedAlias(prefix, named.number))),
-    foreignSettings: found.flatMap(({ name, state }) => foreignSettings(name, state)),
+    isServing: read.length === latest.length && latest.every((index) => read.includes(index)),
+    hasWriteAliases: latest.every((index) => hasAlias(index, writeAliasOf(index.name))),
+    hasServed: latest.every((index) => hasAlias(index, servedAlias(prefix, named.number))),
+    foreignSettings: latest.flatMap(({ name, state }) => foreignSettings(name, state)),
   }
 }
 
-const hasCarriedOver = (found: readonly FoundIndex[], type: EntityType): boolean =>
-  found.find(({ kind }) => kind === type)?.state.mappings?._meta?.['hasCarriedOver'] === true
+const hasCarriedOver = (indices: readonly FoundIndex[], type: EntityType): boolean =>
+  indices.find(({ kind }) => kind === type)?.state.mappings?._meta?.['hasCarriedOver'] === true
 
-/** The cursor key of a list index; empty for an index of an earlier release. Such an index gets no documents of this one, since its mappings refuse them. */
-const cursorKeyOf = (found: readonly FoundIndex[], type: EntityType): CursorKey =>
-  (found.find(({ kind }) => kind === type)?.state.mappings?._meta?.['cursorKey'] ?? '') as CursorKey
+/** The cursor key of a list index; empty for an index of an earlier release, whose mappings refuse documents of this one. */
+const cursorKeyOf = (indices: readonly FoundIndex[], type: EntityType): CursorKey =>
+  (indices.find(({ kind }) => kind === type)?.state.mappings?._meta?.['cursorKey'] ?? '') as CursorKey
 
-/** The alias that each index of a generation gets in the request by which the generation first serves (`hasServed`). */
+/** Each index of a generation gets this alias when the generation first serves (`hasServed`). */
 export const servedAlias = (prefix: string, number: number): string => `${prefix}-generation-${number}-whole`
 
 const hasAlias = ({ state }: FoundIndex, alias: string): boolean => state.aliases?.[alias] !== undefined
 
-/** Describes the settings and mappings with which an index would lose documents or parts of them: a lifecycle, a `_source` that is disabled or filtered. */
+/** Describes a lifecycle, and a disabled or filtered `_source`: an index would lose documents or parts of them. */
 export function foreignSettings(name: string, { settings = {}, mappings = {} }: estypes.IndicesIndexState): string[] {
   const lifecycle = settings.index?.lifecycle?.name
   const { enabled = true, includes = [], excludes = [] } = mappings._source ?? {}
@@ -139,7 +137,7 @@ export function foreignSettings(name: string, { settings = {}, mappings = {} }: 
   ]
 }
 
-/** Parses the tag of a generation; undefined if the text is no tag. */
+/** Undefined if the text is no tag. */
 export function readTag(tag: string | undefined): KnownGeneration | undefined {
   const [, number] = /^(\d+)-[0-9a-f]{16}$/.exec(tag ?? '') ?? []
   return number === undefined ? undefined : { number: Number(number), tag: tag as GenerationTag }

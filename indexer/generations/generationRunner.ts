@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
-import { keepReadLogs, readLogsOf } from '../../src/core/redis/readLogs.ts'
+import { type CheckOutcome, failed, passed } from '../../src/core/monitoring/health.ts'
+import { readLogStates, storeLogStates } from '../../src/core/redis/logStates.ts'
 import { redisTimeMs } from '../../src/core/redis/serving.ts'
 import { publishVisiblePositions } from '../../src/core/redis/visiblePositions.ts'
 import type { AccountKeys } from '../accountKeys.ts'
@@ -10,21 +11,18 @@ import type { Retries } from '../backoff.ts'
 import type { DeadLetterWriter } from '../deadLetters/deadLetters.ts'
 import type { PipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
+import { roundForRedis, withoutTimes } from '../roundForRedis.ts'
 import { fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, readTopicRules, sourceTopics, type TopicRules } from '../topics.ts'
-import { visibleRound, withoutTimes } from '../visibleRound.ts'
 import { type Stores, WrittenGeneration } from './writtenGeneration.ts'
 
-/** The interval (ms) of `#watch`. */
 const generationCheckMs = 1_000
-/** The interval (ms) of `#makeUpForMissedKeys`. */
-const keyCheckMs = 1_000
-/** The settings of the topics are read again at each check of this number: every minute. */
+const missedKeysPollMs = 1_000
+/** At each 60th check, the settings of the topics are read again: once a minute. */
 const checksPerRules = 60
 
-/** The interval (ms) at which `#watchLogs` searches for logs that are to be checked at once. */
+/** How often (ms) `#watchLogs` searches for unchecked logs. */
 const logPollMs = 1_000
-/** The interval (ms) of checks of all logs. */
 const logCheckMs = 15_000
 
 type GenerationRunnerDeps = Stores & {
@@ -41,18 +39,19 @@ type GenerationRunnerDeps = Stores & {
   fail(error: unknown): void
 }
 
-/** Runs a pipeline that writes the current generation. When another generation serves, or its indices are lost, runs a pipeline for the next generation. */
+/** Runs a pipeline that writes the current generation, until another generation serves or its indices are lost; then one for the next generation. */
 export class GenerationRunner {
   readonly #deps: GenerationRunnerDeps
-  /** The generation that is written, and its pipeline; undefined while no generation is open. */
+  /** Undefined while no generation is open. */
   current: { readonly written: WrittenGeneration; readonly pipeline: Pipeline } | undefined
+  /** `forgetful`: the wrong `cleanup.policy` of topics. */
   #rules: TopicRules = { hasAppendTimes: true, forgetful: {}, keptMs: {} }
 
   constructor(deps: GenerationRunnerDeps) {
     this.#deps = deps
   }
 
-  /** Runs until the process is stopped. If `hasAppendTimes` is false, no watermark is published, and no log is checked. */
+  /** Runs until the process is stopped. Without append times, publishes no watermark, and checks no log. */
   async run({ hasAppendTimes }: Pick<TopicRules, 'hasAppendTimes'>): Promise<void> {
     const { retries, log, stopping } = this.#deps
     while (!stopping.aborted) {
@@ -62,7 +61,7 @@ export class GenerationRunner {
       log.info({ generation: written.generation.number }, 'generation opened for writing')
       const ended = AbortSignal.any([stopping, written.left])
       const watching = [this.#watch(written, ended, hasAppendTimes)]
-      watching.push(this.#makeUpForMissedKeys(pipeline, ended))
+      watching.push(this.#replayAfterMissedDeletions(pipeline, ended))
       if (hasAppendTimes) watching.push(this.#watchLogs(pipeline, ended))
       await pipeline.run(ended)
       await Promise.all(watching)
@@ -71,13 +70,13 @@ export class GenerationRunner {
       await pipeline
         .shutDown()
         .catch((error: unknown) => log.warn({ err: error }, 'left the consumer group without a final commit'))
-      // Until the next generation is open, `/readyz` would otherwise report the failed writes to the retired one.
+      // Otherwise `/readyz` would report the failed writes to the retired generation until the next one is open.
       this.current = undefined
     }
   }
 
-  /** Why a deletion may have been missed, so that no watermark is published; undefined if no deletion can have been missed. */
-  missedReason(): string | undefined {
+  /** Fails if a deletion may have been missed: then no watermark is published. */
+  deletions(): CheckOutcome {
     const reasons = Object.entries(this.#rules.forgetful).map(
       ([topic, policy]) => `${topic} has cleanup.policy=${policy}`,
     )
@@ -85,21 +84,22 @@ export class GenerationRunner {
     const missed = partitions.filter(({ coverage }) => coverage.mayHaveMissed).map(partitionName)
     if (missed.length > 0)
       reasons.push(
-        `${missed.join(', ')} may have been read later than Kafka keeps deletions, so that a rebuild is needed`,
+        `${missed.join(', ')} may have been read after Kafka had removed deletions, so that a rebuild is needed`,
       )
-    return reasons.length > 0 ? `no watermark is promised: ${reasons.join('; ')}` : undefined
+    return reasons.length > 0 ? failed(`no watermark is promised: ${reasons.join('; ')}`) : passed
   }
 
-  /** Names the partitions whose logs were replaced since the generation was read from them, so that nothing is promised; undefined if no log was replaced. */
-  replacedReason(): string | undefined {
+  logs(): CheckOutcome {
     const partitions = this.current?.pipeline.documentPartitions() ?? []
-    const replaced = partitions.filter(({ log }) => log.isReplaced).map(partitionName)
-    if (replaced.length === 0) return undefined
-    return `another log than the one that generation ${this.current?.written.generation.number} was read from: ${replaced.join(', ')}; deleted and made anew, its end was lost, or TOPIC_FORMS or TOPIC_SUBMISSIONS has changed. No watermark and no change feed until \`npm run rebuild\` has run`
+    const replaced = partitions.filter(({ log: readLog }) => readLog.isReplaced).map(partitionName)
+    if (replaced.length === 0) return passed
+    return failed(
+      `another log than generation ${this.current?.written.generation.number} was read from: ${replaced.join(', ')}. The topic was deleted and created again, the log has lost its end, or TOPIC_FORMS or TOPIC_SUBMISSIONS has changed. No watermark and no change feed until \`npm run rebuild\` has run`,
+    )
   }
 
   #promisesNothing(): boolean {
-    return this.missedReason() !== undefined || this.replacedReason() !== undefined
+    return !this.deletions().ok || !this.logs().ok
   }
 
   async #openGeneration(): Promise<WrittenGeneration> {
@@ -129,13 +129,13 @@ export class GenerationRunner {
       keptMs: (topic) => this.#rules.keptMs[topic] ?? Number.POSITIVE_INFINITY,
       redisTimeMs: () => redisTimeMs(redis),
       publishVisible: (round) => {
-        // Without append times of the brokers, a replaced log cannot be detected, so that no watermark may be promised.
+        // Without append times, a replaced log cannot be detected, so that no watermark may be promised.
         const timed = hasAppendTimes ? round : withoutTimes(round)
-        return publishVisiblePositions(redis, visibleRound(config, written.generation, timed, this.#promisesNothing()))
+        return publishVisiblePositions(redis, roundForRedis(config, written.generation, timed, this.#promisesNothing()))
       },
-      readLogs: {
-        keep: (logs) => keepReadLogs(redis, written.generation.tag, logs),
-        kept: () => readLogsOf(redis, written.generation.tag),
+      logStates: {
+        store: (logs) => storeLogStates(redis, written.generation.tag, logs),
+        read: () => readLogStates(redis, written.generation.tag),
       },
       serving: {
         deadLetters,
@@ -145,10 +145,7 @@ export class GenerationRunner {
     })
   }
 
-  /**
-   * Checks the logs of partitions within seconds after their assignment, and then every 15 s. If Kafka does not answer, no log counts as replaced; the next
-   * check is 15 s later.
-   */
+  /** Checks the logs of partitions within seconds after their assignment, and then every 15 s. While Kafka does not answer, no log newly counts as replaced. */
   async #watchLogs(pipeline: Pipeline, ended: AbortSignal): Promise<void> {
     let nextMs = 0
     let hasFailed = false
@@ -156,7 +153,7 @@ export class GenerationRunner {
       await sleep(logPollMs, undefined, { signal: ended }).catch(() => undefined)
       const isNew = pipeline
         .documentPartitions()
-        .some(({ log, offsets }) => log.isUnchecked(offsets.progress().position))
+        .some(({ log: readLog, offsets }) => readLog.isUnchecked(offsets.progress().position))
       if (ended.aborted || (performance.now() < nextMs && (hasFailed || !isNew))) continue
       try {
         await pipeline.checkLogs()
@@ -170,11 +167,10 @@ export class GenerationRunner {
   }
 
   /**
-   * Replays all account keys when the deletion of a key may have been missed: a producer deletes a key by a null value, which compaction may remove after
-   * `delete.retention.ms`. After a failure, tries again in a second. Does nothing if the topic has another `cleanup.policy` than `compact`: such a replay
-   * cannot find which keys were deleted.
+   * Replays all account keys if the deletion of a key may have been missed. After a failure, tries again in a second. Does nothing if the topic's
+   * `cleanup.policy` is not `compact`: then a replay cannot find which keys were deleted.
    */
-  async #makeUpForMissedKeys({ consumer }: Pipeline, ended: AbortSignal): Promise<void> {
+  async #replayAfterMissedDeletions({ consumer }: Pipeline, ended: AbortSignal): Promise<void> {
     const { config, accountKeys, clock, log } = this.#deps
     const topic = config.TOPIC_ACCOUNT_KEYS
     while (!ended.aborted) {
@@ -193,19 +189,19 @@ export class GenerationRunner {
             'account keys whose deletion may have been missed could not be replayed; trying again',
           )
         }
-      await sleep(keyCheckMs, undefined, { signal: ended }).catch(() => undefined)
+      await sleep(missedKeysPollMs, undefined, { signal: ended }).catch(() => undefined)
     }
   }
 
-  /** Checks every second whether to go on writing the generation; if not, `written.left` aborts. If Elasticsearch does not answer, goes on. */
+  /** Checks every second whether the generation is still to be written; if not, `written.left` aborts. While Elasticsearch does not answer, writing goes on. */
   async #watch(written: WrittenGeneration, ended: AbortSignal, hadAppendTimes: boolean): Promise<void> {
     const { source, config, fail } = this.#deps
     for (let checks = 1; !ended.aborted; checks++) {
       await sleep(generationCheckMs, undefined, { signal: ended }).catch(() => undefined)
       if (checks % checksPerRules === 0) this.#rules = await readTopicRules(source, config).catch(() => this.#rules)
-      // Ends the process. After its restart, the process publishes no watermark, and removes the last one.
+      // The process ends. After its restart, it publishes no watermark, and removes the last published watermark.
       if (hadAppendTimes && !this.#rules.hasAppendTimes)
-        fail(new Error('a document topic lacks message.timestamp.type=LogAppendTime since it was started'))
+        fail(new Error('a document topic has lost message.timestamp.type=LogAppendTime since this indexer started'))
       if (!ended.aborted) await written.isCurrent().catch(() => false)
     }
   }

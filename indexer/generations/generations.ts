@@ -17,9 +17,8 @@ import { newCursorKey } from '../../src/core/redis/visiblePositions.ts'
 import { type FoundGeneration, type Generation, generationsIn, readOfIndices, servedAlias } from './generation.ts'
 
 /**
- * Settings that override templates of the cluster, so that
- * - documents are stored and read back byte for byte: no ingest pipeline changes them, and `_source` is stored as it was sent;
- * - an acknowledged write is on disk: a node that restarts has every document below the commits and visible positions.
+ * Settings that override templates of the cluster. Documents are stored byte for byte. An acknowledged write is on disk, so that a restarted node has every
+ * document below the commits and visible positions.
  */
 const ownSettings = {
   default_pipeline: '_none',
@@ -30,12 +29,11 @@ const ownSettings = {
 
 type OfIndices = Pick<Config, 'INDEX_PREFIX' | 'INDEX_SHARDS' | 'INDEX_ANSWERS'>
 
-/** The generations of one prefix of indices, and the aliases by which they are read and written. */
 export class Generations {
   readonly #client: Client
   readonly #config: OfIndices
   readonly #options: RequestOptions
-  /** How long Elasticsearch waits for its master, nodes and shards. Shorter than the client waits, so that it makes no change after the client has given up. */
+  /** Shorter than the client waits, so that Elasticsearch makes no change after the client has given up. */
   readonly #waits: { readonly master_timeout: string; readonly timeout: string }
 
   constructor(client: Client, config: OfIndices, options: RequestOptions) {
@@ -59,7 +57,7 @@ export class Generations {
     return generationsIn(states, this.#config.INDEX_PREFIX, this.#config.INDEX_ANSWERS)
   }
 
-  /** The generation to which the read aliases point; undefined if they name none, or an index of it is missing. */
+  /** Undefined if the read aliases name no complete generation. */
   async serving(): Promise<Generation | undefined> {
     return (await this.find()).find(({ complete }) => complete?.isServing)?.complete
   }
@@ -74,9 +72,9 @@ export class Generations {
   }
 
   /**
-   * Creates a generation for the rebuild with this id, or takes over one that another rebuild has left unfinished. Fencing: the other rebuild may
-   * be alive after all, since it was only frozen. From now on, it can neither write the generation nor make it serve. Rejects if the generation has served, or
-   * if a third rebuild takes it over at the same moment.
+   * Creates a generation for the rebuild with this id, or takes over one that another rebuild has left unfinished. Fencing: if the other rebuild is alive (it
+   * was frozen), it can neither write the generation nor make it serve any more. Rejects if the generation has served, or if a third rebuild takes it over at
+   * the same moment.
    */
   async fill(number: number, rebuild: string): Promise<Generation> {
     const created = await this.create(number, rebuild)
@@ -89,7 +87,7 @@ export class Generations {
     const isAnothers = new Error(`generation ${number} is another rebuild's: run the rebuild again`)
     if (names.some((index) => writersOf(index).length === 0 || states[index]?.aliases[served] !== undefined))
       throw isAnothers
-    // 1. Replaces the write aliases of the other rebuild by our own, so that its later requests fail.
+    // 1. Replaces the write aliases of the other rebuild, so that its later requests fail.
     const writeAliases = writeAliasesOf(indices, rebuild)
     await this.#updateAliases(
       documentKinds.flatMap((kind): estypes.IndicesUpdateAliasesAction[] => [
@@ -99,7 +97,7 @@ export class Generations {
     ).catch((error: unknown) => {
       throw isError(error, 'aliases_not_found_exception') ? isAnothers : error
     })
-    // 2. Ends the requests that it has in flight: writes that have reached a shard are finished before the write block is set, and the block refuses others.
+    // 2. Ends its requests in flight: `#blockWrites` waits for writes that have reached a shard, and refuses others.
     if (names.some((index) => !writersOf(index).includes(writeAliasOf(index, rebuild))))
       try {
         await this.#blockWrites(names)
@@ -122,14 +120,14 @@ export class Generations {
       })
   }
 
-  /** Deletes a new generation and throws if templates of the cluster have added settings to it with which it would lose documents. */
+  /** Deletes a new generation and throws if it would lose documents, because of settings from templates of the cluster. */
   async expectOwnSettings({ hasServed, foreignSettings: foreign, indices }: Generation): Promise<void> {
     if (hasServed || foreign.length === 0) return
     await this.#delete(Object.values(indices))
     throw new Error(`a template of the cluster adds to our indices what loses documents: ${foreign.join(', ')}`)
   }
 
-  /** Stores the cursor keys of a generation that does not serve yet, and whether entities were carried over into it. */
+  /** Only for a generation that does not serve yet. */
   async describe(
     { indices }: Pick<Generation, 'indices'>,
     { cursorKeys, hasCarriedOver }: Pick<Generation, 'cursorKeys' | 'hasCarriedOver'>,
@@ -149,8 +147,8 @@ export class Generations {
   }
 
   /**
-   * The number of searches, points in time and scrolls that are open on a generation. 0 if an index of it does not exist any more; `Infinity` if a node did not
-   * answer, so that its readers are unknown.
+   * The number of open searches, points in time and scrolls of a generation: 0 if one of its indices is gone; `Infinity` if a node did not answer, so that its
+   * readers are unknown.
    */
   async countReaders(generation: Pick<Generation, 'indices'>): Promise<number> {
     const stats = await this.#client.indices
@@ -160,16 +158,15 @@ export class Generations {
   }
 
   /**
-   * Makes a generation serve, in one request: points the read aliases to it, replaces the write aliases of a rebuild by the write aliases of indexers, and
-   * removes the write aliases of every lower generation, so that indexers cannot go on writing there. Optimistic concurrency: if another process
-   * has removed a write alias of the rebuild since this method has read it, rejects with `AliasesMoved`, without any change. With `isSwitch`, also if it has
-   * moved a read alias.
+   * Makes a generation serve, in one request: moves the read aliases to it, replaces the write aliases of a rebuild by those of indexers, and removes the write
+   * aliases of lower generations. Optimistic concurrency: if another process has removed a write alias of the rebuild meanwhile or, with `isSwitch`, moved a
+   * read alias, rejects with `AliasesMoved`, without any change.
    */
   async serve({ number }: Pick<Generation, 'number'>, isSwitch = false): Promise<void> {
-    const found = await this.find()
-    if (!found.some((generation) => generation.number === number && generation.complete !== undefined))
+    const generations = await this.find()
+    if (!generations.some((generation) => generation.number === number && generation.complete !== undefined))
       throw new Error(`generation ${number} is not complete any more`)
-    const moved = found.flatMap((generation) =>
+    const actions = generations.flatMap((generation) =>
       generation.indices.flatMap(
         ({ kind, name: index, state: { aliases = {} } }): estypes.IndicesUpdateAliasesAction[] => {
           const read = aliasOf(this.#config.INDEX_PREFIX, kind)
@@ -189,19 +186,18 @@ export class Generations {
         },
       ),
     )
-    await this.#updateAliases(moved).catch((error: unknown) => {
+    await this.#updateAliases(actions).catch((error: unknown) => {
       throw isError(error, 'aliases_not_found_exception') ? new AliasesMoved() : error
     })
   }
 
-  /** Gives each index the write alias of indexers again. */
   async restoreWriteAliases({ indices }: Pick<Generation, 'indices'>): Promise<void> {
     await this.#updateAliases(
       Object.values(indices).map((index) => ({ add: { index, alias: writeAliasOf(index), is_write_index: true } })),
     )
   }
 
-  /** Blocks writes. Resolves once the writes that were in flight on every shard have ended. */
+  /** Resolves once the writes that were in flight on every shard have ended. */
   async #blockWrites(indices: readonly PhysicalIndex[]): Promise<void> {
     for (const index of indices) {
       // For an index that was blocked before, `shards_acknowledged` is false: only `acknowledged` can be checked.
@@ -210,7 +206,7 @@ export class Generations {
     }
   }
 
-  /** Removes the write block by the request for that. A change of the setting `blocks.write` would not remove a block that Elasticsearch is still adding. */
+  /** A change of the setting `blocks.write` would not remove a block that Elasticsearch is still adding. */
   async #unblockWrites(index: PhysicalIndex[]): Promise<void> {
     expectAcknowledged(await this.#client.indices.removeBlock({ index, block: 'write', ...this.#waits }, this.#options))
   }
@@ -220,7 +216,6 @@ export class Generations {
   }
 }
 
-/** Another process has moved an alias since it was read. */
 export class AliasesMoved extends Error {
   override readonly name = 'AliasesMoved'
 
@@ -229,7 +224,7 @@ export class AliasesMoved extends Error {
   }
 }
 
-/** Throws unless every node has confirmed a change in time. The master may have made the change all the same, so that a repetition must be harmless. */
+/** Throws unless every node has confirmed a change in time. The master may have made the change all the same: a repetition must be harmless. */
 function expectAcknowledged({ acknowledged }: estypes.AcknowledgedResponseBase): void {
   if (!acknowledged) throw new Error('a node of Elasticsearch may not know of a change yet')
 }
@@ -237,7 +232,7 @@ function expectAcknowledged({ acknowledged }: estypes.AcknowledgedResponseBase):
 const isError = (error: unknown, text: string): boolean =>
   error instanceof errors.ResponseError && error.message.includes(text)
 
-/** Rethrows an error, unless its cause is that an index of this generation is missing, because another rebuild has removed the generation. */
+/** Rethrows an error, unless an index of this generation is missing, because another rebuild has removed the generation. */
 export const unlessRemoved =
   ({ indices }: Pick<Generation, 'indices'>) =>
   (error: unknown): undefined => {

@@ -8,18 +8,18 @@ import { until } from '../backoff.ts'
 import { type CommandTools, runEngineCommand } from '../engineCommand.ts'
 import { readTopicRules, type TopicRules } from '../topics.ts'
 import { decideLeftOver, numberAbove } from './chooseGeneration.ts'
+import { findReplacedTypes, MixedLogs } from './findReplacedTypes.ts'
 import { finishSwitch } from './finishSwitch.ts'
+import { ForgottenEntities } from './forgottenEntities.ts'
+import { FormerDeadLetters } from './formerDeadLetters.ts'
 import type { FoundGeneration, Generation } from './generation.ts'
 import { unlessRemoved } from './generations.ts'
-import { MissedStates } from './missedStates.ts'
 import { announceToMembers, fillAsMember } from './rebuildMembers.ts'
 import { expectAlone, generationsOf, RebuildPipeline, removeFilled } from './rebuildPipeline.ts'
-import { Reconciliation } from './reconcile.ts'
-import { findReplacedTypes, MixedLogs } from './replacedLogs.ts'
-import { ForgottenEntities } from './rereadTopics.ts'
+import { Reconciliation } from './reconciliation.ts'
 import { switchOver } from './switchOver.ts'
 
-/** A pass (`Reconciliation.pass`) of at most so many documents is short enough to be repeated while the lock of the switch stops the watermark. */
+/** A pass of at most so many documents is short enough to be repeated while the lock of the switch stops the watermark. */
 const smallPass = 5_000
 /** Longer (ms) than any API request that has started to search the old indices. */
 const graceMs = 10_000
@@ -45,25 +45,25 @@ function readMember(text: string): number {
 }
 
 /**
- * Builds a new generation of indices from Kafka beside the serving one, copies to it the documents that only the old one still has, and switches readers to
- * it. A rebuild that was killed at any point can be run again: it continues, or removes what the earlier attempt has left.
+ * Builds a new generation of indices from Kafka, copies to it the documents that only the serving one still has, and switches readers to it. A killed rebuild
+ * can be run again: it continues, or removes what the earlier attempt has left.
  */
 export async function rebuild(options: CommandTools): Promise<void> {
   const { config, source, redis, report, signal } = options
   // 1. Throws if another rebuild runs: it could switch while this one compares.
   await expectAlone(options)
-  // 2. Completes the switch of an earlier rebuild that was killed before it had moved the aliases.
+  // 2. Moves the aliases, if an earlier rebuild was killed in its switch.
   const generations = generationsOf(options)
   await finishSwitch(generations, await readServing(redis))
   const serving = await generations.serving()
   if (serving === undefined) throw new Error('no indices serve yet: an indexer builds the first ones by itself')
   const rules = await readTopicRules(source, config)
   const replaced = await findReplacedTypes(options, serving, rules)
-  // 3. Removes left-over generations. As this may take long, another rebuild may have started and switched meanwhile.
+  // 3. Removes left-over generations. Another rebuild may have started and switched meanwhile.
   const left = await pruneLeftOver(options, serving, rules, replaced)
   if ((await generations.serving())?.tag !== serving.tag)
     throw new Error(`generation ${serving.number} does not serve any more: run the rebuild again`)
-  // 4. Creates the new generation, or takes over one that an earlier rebuild has left unfinished.
+  // 4. Creates the new generation, or takes over an unfinished one.
   const unfinished = left.find((generation) => decideLeftOver(generation, serving) === 'fill')
   const number = unfinished?.number ?? numberAbove(left, true)
   const holder = randomUUID()
@@ -77,16 +77,16 @@ export async function rebuild(options: CommandTools): Promise<void> {
   const announcement = announceToMembers(redis, { tag: target.tag, holder })
   try {
     // 5. Fills the new generation from Kafka, with the help of members.
-    await pipeline.readToTheEnd()
+    await pipeline.fill()
     await announcement.withdraw()
     await pipeline.untilMembersHaveLeft()
-    // 6. Compares it with the serving generation, and copies the documents that it lacks.
+    // 6. Copies the documents that it lacks from the serving generation.
     const reconciliation = new Reconciliation(untilFailed, serving, target, replaced)
     await reconcileAll(untilFailed, reconciliation, forgotten)
-    const missed = new MissedStates(untilFailed, serving, target, replaced)
-    await missed.compare(pipeline.visible())
+    const formerLetters = new FormerDeadLetters(untilFailed, serving, target, replaced)
+    await formerLetters.compare(pipeline.visible(), undefined)
     // 7. Switches readers to it.
-    await switchOver({ tools: untilFailed, holder, pipeline, reconciliation, forgotten, missed })
+    await switchOver({ tools: untilFailed, holder, pipeline, reconciliation, forgotten, formerLetters })
   } catch (error) {
     failed.signal.throwIfAborted()
     await pipeline.stop()
@@ -101,8 +101,8 @@ export async function rebuild(options: CommandTools): Promise<void> {
 }
 
 /**
- * Removes the generations that interrupted rebuilds have left, and unfinished indices of other releases. If such a generation has served, documents that the
- * serving one lacks are first copied to it, except entities of which a purely compacted topic has no record. Returns the generations that are not removed.
+ * Removes the generations that interrupted rebuilds have left, and unfinished indices of other releases. If such a generation has served, first copies the
+ * documents that the serving one lacks, except entities without a record in a purely compacted topic. Returns the generations that are not removed.
  */
 export async function pruneLeftOver(
   options: CommandTools,
@@ -132,8 +132,8 @@ export async function pruneLeftOver(
 }
 
 /**
- * Copies documents in passes, until a pass is short enough to be repeated under the lock of the switch. The first pass leaves out entities of which the
- * topics may have no record (`forgotten`); those that have a record are copied after it.
+ * Copies documents in passes, until a pass is short enough to be repeated under the lock of the switch. The first pass leaves out the entities in `forgotten`;
+ * those that have a record are copied after it.
  */
 async function reconcileAll(options: CommandTools, reconciliation: Reconciliation, forgotten: ForgottenEntities) {
   const { compared, copied } = await reconciliation.pass((kind, old) => forgotten.takes(kind, old))
@@ -143,8 +143,8 @@ async function reconcileAll(options: CommandTools, reconciliation: Reconciliatio
 }
 
 /**
- * Waits until a generation has no readers, and Redis does not name it. (Redis names a former generation again after a failover to an older state.) False after
- * ten minutes: then the next rebuild removes the generation.
+ * Waits until a generation has no readers and Redis does not name it, as it does again after a failover to an older state. False after ten minutes: the next
+ * rebuild removes the generation.
  */
 async function isUnread(options: CommandTools, generation: Generation): Promise<boolean> {
   const { redis, signal, report } = options
@@ -156,7 +156,6 @@ async function isUnread(options: CommandTools, generation: Generation): Promise<
   return false
 }
 
-/** Removes the generation that served before the switch, once it has no readers. */
 async function pruneRetired(options: CommandTools, retired: Generation): Promise<void> {
   const { signal, report } = options
   const generations = generationsOf(options)

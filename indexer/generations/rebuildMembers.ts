@@ -9,9 +9,9 @@ import {
 import type { RedisConnection } from '../../src/core/redis/redis.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { readTopicRules } from '../topics.ts'
+import { MixedLogs } from './findReplacedTypes.ts'
 import type { Generation } from './generation.ts'
 import { generationsOf, RebuildPipeline, removeFilled } from './rebuildPipeline.ts'
-import { MixedLogs } from './replacedLogs.ts'
 
 /** The announcement expires this long (ms) after its last renewal, so that members stop soon after the rebuild was killed. */
 const announcedMs = 6_000

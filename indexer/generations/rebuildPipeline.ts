@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Registry } from 'prom-client'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
-import { keepReadLogs, readLogsOf } from '../../src/core/redis/readLogs.ts'
+import { problemIn } from '../../src/core/monitoring/health.ts'
+import { readLogStates, storeLogStates } from '../../src/core/redis/logStates.ts'
 import { readPublishedPositions } from '../../src/core/redis/readVisiblePositions.ts'
 import { isSwitchLocked, redisTimeMs } from '../../src/core/redis/serving.ts'
 import { publishVisiblePositions } from '../../src/core/redis/visiblePositions.ts'
@@ -9,27 +10,24 @@ import { until } from '../backoff.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { pipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
+import type { VisiblePartition } from '../progressPublisher.ts'
+import { roundForRedis } from '../roundForRedis.ts'
 import { fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
-import type { VisiblePartition } from '../visibilityPublisher.ts'
-import { visibleRound } from '../visibleRound.ts'
-import { untilCommittedPast } from './committedPast.ts'
+import { doubtPollMs, MixedLogs } from './findReplacedTypes.ts'
 import type { Generation } from './generation.ts'
 import { Generations } from './generations.ts'
-import { doubtPollMs, MixedLogs } from './replacedLogs.ts'
+import { untilCommittedPast, type WaitLimit } from './untilCommittedPast.ts'
 
 /** Longer than the pipeline takes to publish the records in flight (ms). */
 const stopDeadlineMs = 8_500
-/** Longer (ms) than a killed rebuild stays a member of its consumer group, until its session times out. */
+/** Longer (ms) than a killed rebuild stays a member of its group. */
 const groupDeadlineMs = 20_000
-/** The interval (ms) of `expectUndisturbed` during a wait. */
 const checkMs = 5_000
-/** How long (ms) a wait may take while the lock of the switch stops the watermark. */
-const switchDeadlineMs = 20_000
 const requestTimeoutMs = 30_000
 const pollMs = 250
 
-/** Fills a generation that has no readers yet from both document topics. It runs the pipeline of an indexer, but in the consumer group of rebuilds. */
+/** Fills a generation without readers: the pipeline of an indexer, but in the consumer group of rebuilds. */
 export class RebuildPipeline {
   readonly #tools: CommandTools
   readonly #generation: Generation
@@ -39,7 +37,7 @@ export class RebuildPipeline {
   readonly #running: Promise<void>
   #stopped: Promise<unknown> | undefined
 
-  /** Starts to read. `fail` is called when the pipeline stops because of a bug. */
+  /** Starts to read. `fail` reports a bug. */
   constructor(tools: CommandTools, generation: Generation, rules: TopicRules, fail: (error: unknown) => void) {
     const { config, source, elasticsearch, redis, log } = tools
     const topics = documentTopics(config)
@@ -58,15 +56,15 @@ export class RebuildPipeline {
       keptMs: (topic) => rules.keptMs[topic] ?? Number.POSITIVE_INFINITY,
       serving: undefined,
       redisTimeMs: () => redisTimeMs(redis),
-      // No client has read a list version of this generation yet. So, instead of a new version for each list, one change for all lists is enough.
+      // No client has read a list version of this generation yet: one change for all lists is enough.
       publishVisible: (round) =>
         publishVisiblePositions(
           redis,
-          visibleRound(config, generation, { ...round, lists: [], changesEveryList: true }, false),
+          roundForRedis(config, generation, { ...round, lists: [], changesEveryList: true }, false),
         ),
-      readLogs: {
-        keep: (logs) => keepReadLogs(redis, generation.tag, logs),
-        kept: () => readLogsOf(redis, generation.tag),
+      logStates: {
+        store: (logs) => storeLogStates(redis, generation.tag, logs),
+        read: () => readLogStates(redis, generation.tag),
       },
       metrics: pipelineMetrics(new Registry(), topics),
     })
@@ -78,43 +76,41 @@ export class RebuildPipeline {
     return this.#pipeline.publisher.visible()
   }
 
-  /**
-   * Waits until every record that is in the topics now is searchable in the new generation. Resolves with its visible partitions. `extendLock`, if the rebuild
-   * has the lock of the switch, is called several times a second. As the watermark stands still meanwhile, the wait then has a deadline. Without `extendLock`,
-   * members may read some of the partitions.
-   */
-  async readToTheEnd(extendLock?: () => Promise<void>): Promise<readonly VisiblePartition[]> {
+  /** Waits until every record that is in the topics now is searchable in the new generation. Members may read some of the partitions. Reports the progress. */
+  async fill(): Promise<void> {
+    await this.#untilRead(() => this.#visibleOfAllMembers(), this.whileUndisturbed(), true)
+  }
+
+  /** The same after the members have left. Resolves with the visible partitions. */
+  readToTheEnd(limit: WaitLimit): Promise<readonly VisiblePartition[]> {
+    return this.#untilRead(async () => this.visible(), limit, false)
+  }
+
+  async #untilRead(
+    readVisible: () => Promise<readonly VisiblePartition[]>,
+    { deadlineMs, afterPoll }: WaitLimit,
+    reportsProgress: boolean,
+  ): Promise<readonly VisiblePartition[]> {
     const { source, config, report, signal } = this.#tools
     const ends = await source.offsetRanges(documentTopics(config))
     const total = [...ends.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0)
-    const reportBlocked = this.#blockedReporter()
+    let reported = ''
     for (let waitedMs = 0; ; waitedMs += pollMs) {
-      const visible = extendLock === undefined ? await this.#visibleOfAllMembers() : this.visible()
+      const visible = await readVisible()
       const positions = new Map(visible.map((partition) => [partitionName(partition), partition.to]))
       const unread = [...ends].map(([name, { low, high }]) => Math.max(0, Number(high - (positions.get(name) ?? low))))
       const left = unread.reduce((sum, records) => sum + records, 0)
-      if (extendLock === undefined) report.progress('records read', total - left, total)
+      if (reportsProgress) report.progress('records read', total - left, total)
       if (left === 0 && [...ends.keys()].every((name) => positions.has(name))) return visible
-      if (extendLock !== undefined && waitedMs > switchDeadlineMs)
-        throw new Error('the new generation does not reach the end of the topics in time')
-      reportBlocked()
-      // Under the lock, there is no such check: it would delay the renewal of the lock, and the deadline ends the wait in any case.
-      if (extendLock === undefined && waitedMs % checkMs === 0) await this.expectUndisturbed()
-      await extendLock?.()
-      await sleep(pollMs, undefined, { signal })
-    }
-  }
-
-  /** Returns a function that reports why the pipeline makes no progress, once for each change of the reasons. */
-  #blockedReporter(): () => void {
-    let reported = ''
-    return () => {
-      const blocked = Object.values(this.#pipeline.blockedReasons())
-      const reasons = blocked.filter((reason) => reason !== undefined).join('; ')
+      if (waitedMs > deadlineMs) throw new Error('the new generation does not reach the end of the topics in time')
+      const problems = Object.values(this.#pipeline.health()).flatMap((health) => problemIn(health) ?? [])
+      const reasons = problems.join('; ')
       if (reasons !== '' && reasons !== reported) {
-        this.#tools.report.step(`waiting: ${reasons}`)
+        report.step(`waiting: ${reasons}`)
         reported = reasons
       }
+      await afterPoll(waitedMs)
+      await sleep(pollMs, undefined, { signal })
     }
   }
 
@@ -148,51 +144,52 @@ export class RebuildPipeline {
   async untilMembersHaveLeft(): Promise<void> {
     const { source, config, report, signal } = this.#tools
     const group = rebuildGroup(config.CONSUMER_GROUP)
+    const { afterPoll } = this.whileUndisturbed()
     for (let waitedMs = 0; ; waitedMs += pollMs) {
       const partitions = await source.offsetRanges(documentTopics(config))
       const ownsAll = this.#pipeline.documentPartitions().length === partitions.size
       if (ownsAll && (await source.groupMembers(group)).length === 1) return
       if (waitedMs === pollMs) report.step('waiting until the members have left')
-      if (waitedMs % checkMs === 0) await this.expectUndisturbed()
+      await afterPoll(waitedMs)
       await sleep(pollMs, undefined, { signal })
     }
   }
 
   /**
-   * Waits until the indexers of the serving generation have committed past every record that this rebuild has rejected (why: `untilCommittedPast`). With
-   * `extendLock`, the wait has a deadline. If this rebuild continues a killed one, it cannot know which records the killed one has rejected: so it also
-   * waits until everything below its start offsets is committed.
+   * Waits until the indexers of the serving generation have committed past every record that this rebuild has rejected (why: `untilCommittedPast`). A killed
+   * rebuild that this one continues, and members, may have rejected records below the start offsets: so waits for these, too.
    */
-  async untilRejectedAreCommitted(serving: Generation, extendLock?: () => Promise<void>): Promise<void> {
-    const wanted = new Map(
+  async untilRejectedAreCommitted(serving: Generation, limit: WaitLimit): Promise<void> {
+    const targets = new Map(
       this.#pipeline
         .documentPartitions()
         .map((partition) => [partitionName(partition), partition.start.position as bigint]),
     )
     for (const [name, below] of this.#pipeline.rejectedBelow)
-      if (below > (wanted.get(name) ?? 0n)) wanted.set(name, below)
-    // If another rebuild has switched while this one was frozen, indexers commit for the other generation, and never again for `serving`: the wait would not
-    // end by itself.
-    const afterPoll = async (waitedMs: number): Promise<void> => {
-      if (waitedMs % checkMs === 0) await this.expectUndisturbed()
-    }
-    const limit =
-      extendLock === undefined
-        ? { deadlineMs: Number.POSITIVE_INFINITY, afterPoll }
-        : { deadlineMs: switchDeadlineMs, afterPoll: extendLock }
-    await untilCommittedPast(this.#tools, serving, wanted, limit)
+      if (below > (targets.get(name) ?? 0n)) targets.set(name, below)
+    await untilCommittedPast(this.#tools, serving, targets, limit)
   }
 
   /**
-   * Throws if the generation was deleted, or taken over by another rebuild. In that case the two rebuilds share the partitions of the group, and this one
-   * would wait for ever for the partitions of the other. Throws `MixedLogs` if a log was replaced while the generation was filled from it.
+   * A wait without a deadline, which ends with an error when something disturbs the rebuild. Example: another rebuild has switched while this one was frozen.
+   * Then indexers never commit for the generation again that this one waits for.
+   */
+  whileUndisturbed(): WaitLimit {
+    const afterPoll = async (waitedMs: number): Promise<void> => {
+      if (waitedMs % checkMs === 0) await this.expectUndisturbed()
+    }
+    return { deadlineMs: Number.POSITIVE_INFINITY, afterPoll }
+  }
+
+  /**
+   * Throws if the generation was deleted, or taken over by another rebuild: for partitions that the other one owns, this one would wait for ever. Throws
+   * `MixedLogs` if a log was replaced while it was read.
    */
   async expectUndisturbed(): Promise<void> {
     await this.expectOwn()
     if (this.#hasAppendTimes) await this.#expectSameLogs()
   }
 
-  /** Throws if the generation was deleted, or taken over by another rebuild. */
   async expectOwn(): Promise<void> {
     const { number, tag, writeAliases } = this.#generation
     const own = (await generationsOf(this.#tools).find()).find(({ complete }) => complete?.tag === tag)
@@ -216,7 +213,7 @@ export class RebuildPipeline {
 
   /**
    * Publishes the records in flight, and leaves the group, within `stopDeadlineMs`. False if a write may still be in flight. Then the rebuild must not switch:
-   * the document of that write would appear later, without a new version of its list.
+   * the document would appear later, without a new version of its list.
    */
   async stop(): Promise<boolean> {
     this.#stopping.abort()
@@ -240,9 +237,9 @@ export const generationsOf = (
   requestTimeout = requestTimeoutMs,
 ): Generations => new Generations(elasticsearch, config, { signal, requestTimeout })
 
-/** Throws if another rebuild runs. A killed rebuild seems to run until its session in the group and its lock have expired: waits for that. */
+/** Throws if another rebuild runs. Waits until the session and the lock of a killed one have expired. */
 export async function expectAlone({ source, config, redis, signal }: CommandTools): Promise<void> {
-  // The group is read before the lock: a rebuild that leaves the group has acquired the lock before that, so that one of the two shows it.
+  // A rebuild acquires the lock before it leaves the group: so the group is read first, and one of the two shows the rebuild.
   const isAlone = async () =>
     (await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length === 0 && !(await isSwitchLocked(redis))
   if (!(await until(isAlone, groupDeadlineMs, signal, pollMs))) throw new Error('another rebuild is running')

@@ -1,5 +1,5 @@
 import type { EntityType } from '../../src/core/model/ids.ts'
-import { acquireSwitchLock, extendSwitchLock, readServing, releaseSwitchLock } from '../../src/core/redis/serving.ts'
+import { readServing } from '../../src/core/redis/serving.ts'
 import { type SwitchResult, switchServing } from '../../src/core/redis/switchServing.ts'
 import { knowsDeletions, newCursorKey } from '../../src/core/redis/visiblePositions.ts'
 import { until } from '../backoff.ts'
@@ -7,70 +7,63 @@ import type { CommandTools } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 import { entityTypeIn } from '../topics.ts'
 import { finishSwitch } from './finishSwitch.ts'
+import type { ForgottenEntities } from './forgottenEntities.ts'
+import type { FormerDeadLetters } from './formerDeadLetters.ts'
 import type { Generation } from './generation.ts'
 import type { Generations } from './generations.ts'
-import type { MissedStates } from './missedStates.ts'
 import { generationsOf, type RebuildPipeline } from './rebuildPipeline.ts'
-import type { Reconciliation } from './reconcile.ts'
-import type { ForgottenEntities } from './rereadTopics.ts'
+import type { Reconciliation } from './reconciliation.ts'
+import { SwitchLock } from './switchLock.ts'
 
-/** The lock expires this long (ms) after its last extension, also if the rebuild was killed. Until then, positions and watermark stand still. */
-const maxLockMs = 10_000
-const renewalMs = 2_500
-/** After so many renewals without a call of `extendLock`, the lock expires: a step that makes no progress must not stop the watermark for ever. */
-const maxRenewals = 12
-/** The deadline (ms) of each request to Elasticsearch; shorter than the lock, which a slower response could outlast. */
+/** The deadline (ms) of each request to Elasticsearch; shorter than the lock. */
 const switchTimeoutMs = 5_000
-/** For how long (ms) `passWhole` waits until the copies of each shard have every write that its primary has. */
 const wholeDeadlineMs = 5_000
-/** For how long (ms) the rebuild tries to move the aliases. Live indexers try it at the same time. */
 const aliasesDeadlineMs = 60_000
 const pollMs = 1_000
 
 type SwitchParts = {
   readonly tools: CommandTools
-  /** The id of the rebuild, which owns the lock. */
+  /** The id of the rebuild. */
   readonly holder: string
   readonly pipeline: RebuildPipeline
   readonly reconciliation: Reconciliation
   readonly forgotten: ForgottenEntities
-  readonly missed: MissedStates
+  readonly formerLetters: FormerDeadLetters
 }
 
 /**
- * Switches readers from the serving generation to the new one. If a step before the script in Redis fails, the lock is released, and positions of the serving
- * generation are published again. Live indexers go on writing the old generation until the switch. The last records that they write there are above the
- * commits of the rebuild. Indexers start to read for the new generation at these commits or below, so that no record is missing in it.
+ * Switches readers to the new generation. If a step before the script in Redis fails, the lock is released, and positions of the serving generation are
+ * published again. Until the switch, live indexers write the old generation, also records above the rebuild's commits. After it, they start at these commits or
+ * below: the new generation misses no record.
  */
 export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void> {
-  const { holder, pipeline, reconciliation, forgotten, missed } = parts
+  const { holder, pipeline, reconciliation, forgotten, formerLetters } = parts
   const { elasticsearch, redis, report, clock, signal } = tools
   const { from: serving, to: target } = reconciliation
   const generations = generationsOf(tools, switchTimeoutMs)
   await pipeline.expectUndisturbed()
-  await pipeline.untilRejectedAreCommitted(serving)
+  await pipeline.untilRejectedAreCommitted(serving, pipeline.whileUndisturbed())
   // 1. Acquires the lock. From now on, only new list versions of the serving generation are published: its watermark and positions stand still.
-  if (!(await acquireSwitchLock(redis, holder, maxLockMs))) throw new Error('another rebuild is switching')
+  const lock = await SwitchLock.acquire(redis, holder)
   report.step('switching')
-  const { extendLock, stopRenewing } = renewLock(redis, holder)
   try {
-    // 2. Reads to the present ends of the topics, which are not below any position that was published of the serving generation.
-    const reached = await pipeline.readToTheEnd(extendLock)
-    await pipeline.untilRejectedAreCommitted(serving, extendLock)
-    const dropped = await forgotten.drop(reconciliation, clock(), extendLock)
-    // 3. Ends the writes of the pipeline. A write after the switch would become visible without a new list version.
+    // 2. Reads to the present ends of the topics. No published position of the serving generation is above them.
+    const reached = await pipeline.readToTheEnd(lock.limit())
+    await pipeline.untilRejectedAreCommitted(serving, lock.limit())
+    const dropped = await forgotten.drop(reconciliation, clock(), lock)
+    // 3. Ends the writes of the pipeline: a write after the switch would become visible without a new list version.
     if (!(await pipeline.stop())) throw new Error('the new generation is not written in time: run the rebuild again')
-    // 4. Copies every document that was written to the serving generation before now, and makes it searchable.
-    await passWhole(tools, reconciliation, extendLock)
+    // 4. Copies every document that was written to the serving generation until now, and makes it searchable.
+    await passWhole(tools, reconciliation, lock)
     await refreshEveryCopy(elasticsearch, Object.values(target.indices), { signal, requestTimeout: switchTimeoutMs })
-    await extendLock()
-    await missed.compare(reached, extendLock)
-    const missedCount = await missed.count(extendLock)
-    // 5. Stores in the new indices the keys that decide whether the cursors of followers stay valid.
+    await lock.extend()
+    await formerLetters.compare(reached, lock)
+    const formerLetterCount = await formerLetters.count(lock)
+    // 5. Stores the keys that decide whether the cursors of followers stay valid.
     await pipeline.expectOwn()
     if ((await generations.serving())?.tag !== serving.tag)
       throw new Error(`generation ${serving.number} does not serve any more: run the rebuild again`)
-    const cursorKeys = await describeFeed(tools, generations, reconciliation, dropped > 0 || missedCount > 0)
+    const cursorKeys = await describeFeed(tools, generations, reconciliation, dropped > 0 || formerLetterCount > 0)
     // 6. Switches in one script, which also releases the lock: the next request of each reader searches the new generation.
     const switched = await switchServing(redis, {
       holder,
@@ -80,63 +73,39 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
       replaced: reconciliation.replaced,
       reached: reached.map(({ topic, ...partition }) => ({ ...partition, type: entityTypeIn(topic, tools.config) })),
     })
-    if (missedCount > 0)
+    if (formerLetterCount > 0)
       report.step(
-        `${missedCount} entities have states that were dead letters until now: followers of changes start anew`,
+        `${formerLetterCount} entities have states that were dead letters until now: followers of changes start anew`,
       )
     if (switched.kind !== 'switched') throw new Error(`${reasonOf(switched)}: run the rebuild again`)
   } finally {
-    stopRenewing()
-    await releaseSwitchLock(redis, holder).catch(() => undefined)
+    await lock.release()
   }
   report.step(`generation ${target.number} serves`)
-  // 7. Moves the aliases. If this process dies before that, an indexer or the next rebuild moves them.
+  // 7. Moves the aliases. If this process dies first, an indexer or the next rebuild moves them.
   await moveAliases(tools, target)
 }
 
-type LockRenewal = {
-  /** Extends the lock; rejects if it has expired. Each step calls it whenever it has made progress. */
-  extendLock(): Promise<void>
-  stopRenewing(): void
-}
-
-/** Renews the lock in the background. If `extendLock` is not called for `maxRenewals` renewals (30 s), stops, and the lock expires. */
-function renewLock(redis: CommandTools['redis'], holder: string): LockRenewal {
-  let renewals = 0
-  // An error of a renewal is ignored: if the lock has expired, the next `extendLock` rejects.
-  const renewal = setInterval(() => {
-    if (renewals++ < maxRenewals) extendSwitchLock(redis, holder, maxLockMs).catch(() => undefined)
-  }, renewalMs)
-  return {
-    extendLock: async () => {
-      renewals = 0
-      if (!(await extendSwitchLock(redis, holder, maxLockMs))) throw new Error('the lock of the switch has expired')
-    },
-    stopRenewing: () => clearInterval(renewal),
-  }
-}
-
-/** Compares every write to the old generation that has started before this call, also those that copies of a shard get later (`beginWhole`). */
-async function passWhole(
-  { signal }: CommandTools,
-  reconciliation: Reconciliation,
-  extendLock: () => Promise<void>,
-): Promise<void> {
-  await extendLock()
-  const pass = await reconciliation.beginWhole()
+/** Compares every write to the old generation that has started before this call, also those that copies of a shard get later. */
+async function passWhole({ signal }: CommandTools, reconciliation: Reconciliation, lock: SwitchLock): Promise<void> {
+  await lock.extend()
+  await reconciliation.pass()
+  const writes = reconciliation.begun
   const isWhole = async (): Promise<boolean> => {
-    await extendLock()
-    return await pass()
+    await lock.extend()
+    if (reconciliation.hasCompared(writes)) return true
+    await reconciliation.pass()
+    return false
   }
   if (!(await until(isWhole, wholeDeadlineMs, signal)))
     throw new Error('copies of the old generation lack what others have: run the rebuild again')
 }
 
 /**
- * Stores in the new generation, for each type of entities, the key that seals its cursors. With the key of the old generation, followers of change feeds go
- * on. With a new key, their cursors are refused, and they start anew. That is necessary if
- * - followers may lack a deletion: Kafka has removed one before it was read (`hasMissed`), or the old generation may have missed one;
- * - the new generation has states at positions that followers have passed (`MissedStates`; also in `hasMissed`);
+ * Stores, for each type, the key that seals cursors. With the key of the old generation, followers of change feeds go on. With a new key, their cursors are
+ * refused, and they start anew. That is necessary if
+ * - they may lack a deletion: Kafka has removed one before it was read (`hasMissed`), or the old generation may have missed one;
+ * - the new generation has states at positions that they have passed (`FormerDeadLetters`; also in `hasMissed`);
  * - a log was replaced: the cursors have positions of the former log.
  */
 async function describeFeed(
@@ -146,7 +115,7 @@ async function describeFeed(
   hasMissed: boolean,
 ): Promise<Generation['cursorKeys']> {
   const goesOn = !hasMissed && replaced.size === 0 && (await knowsDeletions(redis, from.tag))
-  // The keys with which the new indices were created are not used: an attempt that was killed may have replaced them by the keys of the old generation.
+  // The keys in the new indices are not used: a killed attempt may have replaced them by those of the old generation.
   const cursorKeys = goesOn ? from.cursorKeys : { forms: newCursorKey(), submissions: newCursorKey() }
   const isCarriedOver = (type: EntityType): boolean => from.hasCarriedOver[type] || replaced.has(type)
   const hasCarriedOver = { forms: isCarriedOver('forms'), submissions: isCarriedOver('submissions') }
@@ -173,7 +142,7 @@ async function moveAliases(tools: CommandTools, target: Generation): Promise<voi
       const present = await finishSwitch(generations, await readServing(redis))
       return present.some(({ complete }) => complete?.tag === target.tag && complete.isServing)
     } catch (err) {
-      // Tries again. Meanwhile, requests search the new generation already, since Redis names it.
+      // Tries again. Requests search the new generation already, since Redis names it.
       log.warn({ err }, 'the aliases were not moved')
       return false
     }

@@ -1,10 +1,11 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { Config } from '../../src/core/config/config.ts'
 import type { GenerationTag } from '../../src/core/elasticsearch/indices.ts'
+import { type CheckOutcome, failed, passed } from '../../src/core/monitoring/health.ts'
 import type { RedisConnection } from '../../src/core/redis/redis.ts'
 import { readServing, setServing } from '../../src/core/redis/serving.ts'
 import type { RoundPublished } from '../../src/core/redis/visiblePositions.ts'
-import type { RoundResult } from '../visibilityPublisher.ts'
+import type { RoundResult } from '../progressPublisher.ts'
 import { chooseGeneration } from './chooseGeneration.ts'
 import { finishSwitch } from './finishSwitch.ts'
 import { type Generation, readTag } from './generation.ts'
@@ -12,27 +13,27 @@ import { Generations } from './generations.ts'
 
 export type Stores = { readonly config: Config; readonly elasticsearch: Client; readonly redis: RedisConnection }
 
-/** The generation tags in the commits for the document topics: of the group of live indexers (`own`), and of the group of rebuilds (`rebuilt`). */
+/** The generation tags in the commits for the document topics: of live indexers (`own`), and of rebuilds (`rebuilt`). */
 type Committed = Readonly<Record<'own' | 'rebuilt', readonly (string | undefined)[]>>
 
 const timeoutMs = 30_000
 
 /**
- * The generation that this indexer writes and publishes. If the former one was lost (indices were deleted, or restored from an older snapshot), it is a new
- * one, built from Kafka. That one has no watermark, and does not serve, until all partitions are read to the ends that they had when they were assigned.
+ * The generation that this indexer writes. If the former one was lost (indices were deleted, or restored from an older snapshot), it is a new one, built from
+ * Kafka. The new one has no watermark, and does not serve, until all partitions are read to their ends at the assignment.
  */
 export class WrittenGeneration {
   readonly generation: Generation
   readonly #redis: RedisConnection
   readonly #generations: Generations
-  /** The generation that Redis named when this one was opened; undefined if Redis named no generation. */
+  /** The generation that Redis named when this one was opened. */
   readonly #adoptedBefore: GenerationTag | undefined
   readonly #left = new AbortController()
-  /** Aborts once a check has shown that this indexer must write another generation from now on. */
+  /** Aborts once this indexer must write another generation. */
   readonly left = this.#left.signal
-  /** Whether it does not serve yet, because it may lack records below the watermark of the former generation. */
+  /** Whether the generation does not serve yet, because it may lack records below the former one's watermark. */
   #isBuilding: boolean
-  /** The watermark (epoch ms) after the last publication; undefined if there is none. */
+  /** Epoch ms; undefined while there is none. */
   watermarkMs: number | undefined
 
   private constructor(stores: Stores, generations: Generations, own: Own) {
@@ -40,12 +41,12 @@ export class WrittenGeneration {
     this.#generations = generations
     this.generation = own.generation
     this.#adoptedBefore = own.adopted
-    this.#isBuilding = !own.holdsPromised && !own.generation.isServing
+    this.#isBuilding = !own.coversWatermark && !own.generation.isServing
   }
 
   /**
-   * Finds the generation to write (`chooseGeneration`), or creates one. If a rebuild has died between its switch in Redis and the aliases, moves the aliases.
-   * Rejects if the mappings are of another release. Safe to call from several processes at once.
+   * Finds the generation to write (`chooseGeneration`), or creates one. If a rebuild has died in its switch, moves the aliases. Rejects if the mappings are of
+   * another release. Safe to call from several processes at once.
    */
   static async open(stores: Stores, committed: Committed, signal: AbortSignal): Promise<WrittenGeneration> {
     const generations = new Generations(stores.elasticsearch, stores.config, { signal, requestTimeout: timeoutMs })
@@ -57,24 +58,24 @@ export class WrittenGeneration {
       )
     if (!hasWriteAliases) await generations.restoreWriteAliases(own.generation)
     const opened = new WrittenGeneration(stores, generations, own)
-    await (isServing || !own.holdsPromised ? opened.#adopt(own.adopted) : opened.#serve())
+    await (isServing || !own.coversWatermark ? opened.#adopt(own.adopted) : opened.#serve())
     return opened
   }
 
-  /** Why requests do not search this generation; undefined if they do. */
-  notServingReason(): string | undefined {
-    return this.#isBuilding ? `generation ${this.generation.number} is being built from Kafka` : undefined
+  /** Fails while requests do not search this generation. */
+  health(): CheckOutcome {
+    return this.#isBuilding ? failed(`generation ${this.generation.number} is being built from Kafka`) : passed
   }
 
-  /** Whether to go on writing this generation: its indices and their aliases exist, and no other generation serves. If not, `left` aborts. */
+  /** Whether to go on writing this generation: its indices and aliases exist, and no other one serves. If not, `left` aborts. */
   async isCurrent(): Promise<boolean> {
     const isBuilding = this.#isBuilding
-    const found = (await this.#generations.find()).flatMap(({ complete }) => complete ?? [])
-    const own = found.find(({ tag }) => tag === this.generation.tag)
-    // If only the read aliases are missing of a generation that has served, this is false, too: it is opened again, which restores the aliases.
-    const isRead = own?.isServing === true || (isBuilding && !found.some(({ isServing }) => isServing))
+    const generations = (await this.#generations.find()).flatMap(({ complete }) => complete ?? [])
+    const own = generations.find(({ tag }) => tag === this.generation.tag)
+    // Also false if a generation that has served lacks only its read aliases: it is opened again, which restores them.
+    const isRead = own?.isServing === true || (isBuilding && !generations.some(({ isServing }) => isServing))
     if (!isRead || !own?.hasWriteAliases) this.#left.abort()
-    // Another indexer has made it serve.
+    // Another indexer has made this generation serve.
     if (own?.isServing) this.#isBuilding = false
     return !this.left.aborted
   }
@@ -96,7 +97,7 @@ export class WrittenGeneration {
     return this.left.aborted ? 'retired' : 'continue'
   }
 
-  /** Whether this generation serves, although Redis names a lower one, since Redis has fallen back to an older state. */
+  /** Whether this generation serves, and Redis has fallen back to an older state, which names a lower one. */
   #isAbove(serving: GenerationTag): boolean {
     const named = readTag(serving)
     return named !== undefined && !this.#isBuilding && named.number < this.generation.number
@@ -118,21 +119,21 @@ type Own = {
   readonly generation: Generation
   readonly adopted: GenerationTag | undefined
   /** Whether the generation has every record below the present watermark, so that it may serve at once. */
-  readonly holdsPromised: boolean
+  readonly coversWatermark: boolean
 }
 
 async function findOwn({ redis }: Stores, generations: Generations, committed: Committed): Promise<Own> {
-  // Read before everything else (optimistic concurrency). Example: this process is frozen after this line, and a rebuild switches meanwhile. `#adopt` then
-  // finds another name in Redis than `adopted`, and does not make the former generation serve again.
+  // Read first (optimistic concurrency). Example: this process is frozen after this line, and a rebuild switches. `#adopt` then finds another name than
+  // `adopted` in Redis, and does not make the former generation serve again.
   const adopted = await readServing(redis)
-  const found = await finishSwitch(generations, adopted)
+  const present = await finishSwitch(generations, adopted)
   const known = [adopted, ...committed.own].flatMap((tag) => readTag(tag) ?? [])
   const newest = known.toSorted((a, b) => b.number - a.number)[0]
-  const { number, complete } = chooseGeneration(found, newest)
+  const { number, complete } = chooseGeneration(present, newest)
   const generation = complete ?? (await generations.create(number))
   await generations.expectOwnSettings(generation)
-  // The commits of a rebuild count only after its switch. Before that, its generation may lack records that live indexers have read.
+  // The commits of a rebuild count only after its switch: before, its generation may lack records that live indexers have read.
   const tags = [adopted, ...committed.own, ...(generation.isServing ? committed.rebuilt : [])]
-  const isFirst = newest === undefined && !found.some(({ complete }) => complete?.hasServed)
-  return { generation, adopted, holdsPromised: isFirst || (generation.hasServed && tags.includes(generation.tag)) }
+  const isFirst = newest === undefined && !present.some(({ complete }) => complete?.hasServed)
+  return { generation, adopted, coversWatermark: isFirst || (generation.hasServed && tags.includes(generation.tag)) }
 }

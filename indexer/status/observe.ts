@@ -16,16 +16,15 @@ import type { Stores } from '../generations/writtenGeneration.ts'
 import { type CommittedOffset, fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, entityTypeIn, sourceTopics } from '../topics.ts'
 
-/** The state of this indexer. Members may be undefined while no generation is open. */
+/** Members may be undefined while no generation is open. */
 export type OwnState = {
   readonly maxInFlightBytes: number
   readonly inFlightBytes: number
   readonly watermarkMs: number | undefined
-  /** How far the clock of this indexer is ahead of the clock of Redis (ms). */
   readonly clockOffsetMs: number | undefined
-  /** The time (ms) since the first failed write of the record that has waited longest; 0 while no record waits after a failure. */
+  /** See `BulkWriter.blockedMs`. */
   readonly writerBlockedMs: number
-  /** The partitions that this indexer owns. `isPaused`: its next record batch cannot be decoded, or the breaker of its topic (`breaker.ts`) pauses records. */
+  /** The owned partitions. `isPaused`: the next record batch cannot be decoded, or the breaker of the topic pauses records. */
   readonly partitions: readonly (TopicPartition & { readonly isPaused: boolean })[]
   readonly generation: number | undefined
 }
@@ -44,12 +43,12 @@ export const stateOf = (config: Config, { current }: GenerationRunner, deadLette
   generation: current?.written.generation.number,
 })
 
-/** A result of polling and the time of its arrival (epoch ms). */
+/** `atMs`: the time of arrival (epoch ms). */
 type Seen<T> = { readonly value: T; readonly atMs: number }
 
 type RedisMemory = { readonly usedBytes: number; readonly limitBytes: number | undefined }
 
-/** The newest known state of the whole replica. Each part was read at a time of its own, and is undefined until it was read once. */
+/** The state of the whole replica. Each part is undefined until it was read once. */
 export type Observed = {
   readonly group: Seen<GroupSurvey> | undefined
   readonly watermarkMs: number | undefined
@@ -58,26 +57,25 @@ export type Observed = {
   readonly indices: Seen<readonly IndexSize[]> | undefined
 }
 
-/** The interval (ms) of queries to Kafka and Redis, and of a query that has failed. */
 const pollMs = 5_000
-/** A longer interval (ms) for index statistics, which are expensive for Elasticsearch and change slowly. */
+/** Index statistics are expensive for Elasticsearch, and change slowly (ms). */
 const indicesPollMs = 30_000
-/** Metrics leave out the lags of a survey that is older than this (ms). */
+/** Metrics leave out older lags (ms). */
 const staleMs = 3 * pollMs
 const requestTimeoutMs = 10_000
 
 type ObservedFrom = Stores & {
-  /** A source that only the status uses: its queries fail while a topic is missing, and must not delay the queries of the indexer. */
+  /** Only the status uses this source: its queries fail while a topic is missing, and must not delay the indexer's queries. */
   readonly source: KafkaSource
   own(): OwnState
 }
 
-/** Polls Kafka, Redis and Elasticsearch until `signal` aborts. Returns a function that returns the newest known state. */
+/** Polls until `signal` aborts. The returned function returns the newest state. */
 export function observe(
   { config, source, elasticsearch, redis, own }: ObservedFrom,
   { clock, signal }: { readonly clock: () => number; readonly signal: AbortSignal },
 ): () => Observed {
-  /** Repeats a query, one call at a time. Returns a function that returns the newest result, also after later calls have failed. */
+  /** Repeats a query, one call at a time. Returns a function that returns the newest result. */
   const poll = <T>(query: () => Promise<T>, everyMs = pollMs): (() => Seen<T> | undefined) => {
     let latest: Seen<T> | undefined
     const run = async (): Promise<void> => {
@@ -87,7 +85,6 @@ export function observe(
         await sleep(value === undefined ? pollMs : everyMs, undefined, { signal, ref: false })
       }
     }
-    // `sleep` rejects when the signal aborts, which ends the loop.
     run().catch(() => undefined)
     return () => latest
   }
@@ -100,7 +97,7 @@ export function observe(
   const redisMemory = poll(() => readRedisMemory(redis))
   const indices = poll(() => surveyIndices(elasticsearch, config.INDEX_PREFIX, signal), indicesPollMs)
   return () => {
-    // The watermark never decreases, so the greater value is the newer.
+    // The watermark never decreases: the greater value is newer.
     const known = [own().watermarkMs, visible()?.value.watermarkMs].filter((ms) => ms !== undefined)
     return {
       group: group(),
@@ -112,7 +109,7 @@ export function observe(
   }
 }
 
-/** The time (epoch ms) before which every record of a partition is searchable; undefined if none is published. */
+/** Every record of the partition that was appended before this time (epoch ms) is searchable; undefined if none is published. */
 export type VisibleMs = (partition: TopicPartition) => number | undefined
 
 const visibleIn = (config: Config, times: VisibleTimes | undefined): VisibleMs => {
@@ -131,11 +128,11 @@ export type GroupSurvey = {
   readonly partitions: readonly SurveyedPartition[]
   readonly indexers: number
   readonly deadLetters: number
-  /** A rebuild that runs or was left unfinished; undefined if there is none. `progress`: the part of the records that it has processed, 0 to 1. */
+  /** A rebuild that runs or was left unfinished. `progress`: the part of the records that it has processed, 0 to 1. */
   readonly rebuild: { readonly isRunning: boolean; readonly progress: number } | undefined
 }
 
-/** Reads the progress of the indexers, and of a rebuild, from Kafka. `serving`: the number of the generation that the indexers write. */
+/** `serving`: the number of the generation that the indexers write. */
 export async function surveyGroup(source: KafkaSource, config: Config, serving: number): Promise<GroupSurvey> {
   const { CONSUMER_GROUP: groupId, TOPIC_DEAD_LETTERS: deadLetters } = config
   const rebuildGroupId = rebuildGroup(groupId)
@@ -153,7 +150,7 @@ export async function surveyGroup(source: KafkaSource, config: Config, serving: 
     const behindRecords = Math.max(0, Number(high - position))
     return { topic, partition, position, behindRecords, isOwned: owned.has(name) }
   })
-  // A commit of the rebuild group that names the serving generation, or a lower one, is from a rebuild that has ended.
+  // Other commits of the rebuild group are from a rebuild that has ended.
   const filled = [...rebuilt].filter(([, { generation }]) => (readTag(generation)?.number ?? 0) > serving)
   const isRunning = rebuilding.length > 0
   return {
@@ -164,7 +161,6 @@ export async function surveyGroup(source: KafkaSource, config: Config, serving: 
   }
 }
 
-/** The part of all records of the document topics that a rebuild has processed, 0 to 1. */
 function progressOf(
   filled: readonly (readonly [string, CommittedOffset])[],
   ends: OffsetRanges,
@@ -177,11 +173,11 @@ function progressOf(
 }
 
 export type PartitionLag = SurveyedPartition & {
-  /** An upper bound of the age of the oldest record that is not visible; 0 if every record is committed; undefined if no time is published (account keys). */
+  /** An upper bound of the age of the oldest record that is not visible; undefined if no time is published (account keys). */
   readonly behindSeconds: number | undefined
 }
 
-/** The lag of every partition at the time of a survey. While Redis or the owner of a partition is down, it grows, since its published time stands still. */
+/** The lags at the time of a survey. They grow while Redis or the owner of a partition is down. */
 export const lagsOf = (
   { value: { partitions }, atMs }: Seen<GroupSurvey>,
   visibleMs: VisibleMs,
@@ -192,7 +188,7 @@ export const lagsOf = (
     return { ...partition, behindSeconds: partition.behindRecords === 0 ? 0 : known }
   })
 
-/** The lags by the last survey; empty if the last survey is too old, since Kafka does not answer. */
+/** Empty if the last survey is too old, since Kafka does not answer. */
 export const currentLags = ({ group, visibleMs }: Observed, nowMs: number): readonly PartitionLag[] =>
   group !== undefined && nowMs - group.atMs <= staleMs ? lagsOf(group, visibleMs) : []
 
@@ -201,11 +197,11 @@ type IndexSize = {
   readonly generation: number
   /** Tombstones included. */
   readonly documents: number
-  /** The disk usage of all copies of its shards together. */
+  /** The disk usage of all copies of its shards. */
   readonly bytes: number
 }
 
-/** Reads the sizes of all indices of a prefix, of every generation. Rejects while there is no index. */
+/** Rejects while there is no index. */
 export async function surveyIndices(client: Client, prefix: string, signal: AbortSignal): Promise<IndexSize[]> {
   const { indices = {} } = await client.indices.stats(
     {

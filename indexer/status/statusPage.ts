@@ -23,7 +23,7 @@ type Sources = {
   readonly clock: () => number
 }
 
-/** The status page at `/status`, a redirect to it from `/`, and the files of the page. All URLs are relative, so that a proxy can serve them below any path. */
+/** The status page, a redirect to it from `/`, and its files. All URLs are relative, so that a proxy can serve them below any path. */
 export function statusPages(sources: Sources): AdminPages {
   const page = async (query: URLSearchParams): Promise<PlainAnswer> => {
     const body = String(await statusPage(sources, query.get('refresh') !== 'off'))
@@ -43,7 +43,7 @@ export function statusPages(sources: Sources): AdminPages {
   ])
 }
 
-/** The page. With `isRefreshing`, the browser loads it again every few seconds. */
+/** With `isRefreshing`, the browser loads the page again every few seconds. */
 async function statusPage(sources: Sources, isRefreshing: boolean): Promise<Html> {
   const checks = await sources.health.results()
   const own = sources.own()
@@ -103,7 +103,6 @@ function watermarkLevel(ageSeconds: number | undefined): Level {
   return ageSeconds > lateSeconds ? 'warning' : 'success'
 }
 
-/** Every partition of the source topics: its lag, and whether this indexer, another one or none owns it. */
 function partitionTables(own: OwnState, { group, visibleMs }: Observed): Html {
   if (group === undefined) return html`<section><h2>Partitions</h2><p class="card">Not known yet.</p></section>`
   const { indexers } = group.value

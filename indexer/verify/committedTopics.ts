@@ -11,10 +11,7 @@ import { type ComparedRecord, type DocumentComparison, deadLetterVersion, stored
 import { hasPartition } from './share.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
-/**
- * A partition when the comparison started. `low`: its first offset; `committed`: indexers have committed every record below this offset for the serving
- * generation; `high`: its end.
- */
+/** A partition when the comparison started. Indexers have committed every record below `committed` for the serving generation. */
 type Partition = TopicPartition & {
   readonly low: Offset
   readonly committed: Offset
@@ -23,11 +20,10 @@ type Partition = TopicPartition & {
   next: bigint
   /** The latest append time (epoch ms) of the records that were read here. */
   latestMs: number
-  /** `latestMs` at the first gap between offsets; undefined while there was no gap (see `changedAtLeast`). */
+  /** `latestMs` at the first gap between offsets (`changedAtLeast`). */
   gapMs: number | undefined
 }
 
-/** The document topics, and how far indexers have committed them for the serving generation. */
 export class CommittedTopics {
   readonly generation: Generation
   readonly #context: VerifyContext
@@ -39,8 +35,8 @@ export class CommittedTopics {
     this.#partitions = new Map(partitions.map((partition) => [partitionName(partition), partition]))
   }
 
-  /** Reads which generation serves, and the commits for it. Throws if no generation serves, or a partition with records has no commit for it. */
-  static async note(context: VerifyContext): Promise<CommittedTopics> {
+  /** Reads which generation serves, and the commits for it. Throws if no generation serves, or if a partition with records has no commit for it. */
+  static async read(context: VerifyContext): Promise<CommittedTopics> {
     const { config, source, elasticsearch, share, signal } = context
     const generation = await new Generations(elasticsearch, config, { signal }).serving()
     if (generation === undefined) throw new Error('no complete generation of indices serves')
@@ -52,15 +48,15 @@ export class CommittedTopics {
       groupId: config.CONSUMER_GROUP,
       rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP),
       generationOf: () => generation,
-      keptLogs: new Map(),
-      indexedLogs: async () => new Map(),
+      storedLogs: new Map(),
+      logStatesOfDocuments: async () => new Map(),
       clock: Date.now,
     })
     if (share.count > 1 && Object.values(generation.hasCarriedOver).includes(true))
       throw new Error(
         `generation ${generation.number} has documents that a rebuild carried over from a replaced log, which name no partition: verify it without --share`,
       )
-    // Read after the commits, so that no commit is above the end of its partition.
+    // After the commits, so that no commit is above the end.
     const ranges = await source.offsetRanges(topics)
     const partitions = [...ranges].map(([name, { topic, partition, low, high }]): Partition => {
       const start = starts.get(name)
@@ -80,9 +76,9 @@ export class CommittedTopics {
     return new CommittedTopics(context, generation, partitions)
   }
 
-  /** Throws unless the same generation serves, the topics have the same partitions, and neither their offsets nor their commits are lower than before. */
+  /** Throws unless the same generation serves, with the same partitions, and neither offsets nor commits are lower than before. */
   async expectUnchanged(): Promise<void> {
-    const now = await CommittedTopics.note(this.#context)
+    const now = await CommittedTopics.read(this.#context)
     if (now.generation.tag !== this.generation.tag)
       throw new Error(`generation ${now.generation.number} serves meanwhile, not ${this.generation.number}`)
     for (const [name, { low, committed, high }] of this.#partitions) {
@@ -96,7 +92,6 @@ export class CommittedTopics {
     if (now.#partitions.size > this.#partitions.size) throw new Error('a partition was added meanwhile')
   }
 
-  /** For each type of entities, the numbers of all partitions of its topic. */
   partitionNumbers(): Readonly<Record<EntityType, readonly number[]>> {
     const numbers: Record<EntityType, number[]> = { forms: [], submissions: [] }
     for (const { topic, partition } of this.#partitions.values())
@@ -104,22 +99,20 @@ export class CommittedTopics {
     return numbers
   }
 
-  /** The number of offsets (with or without a record) that no indexer had committed when the comparison started. */
+  /** The number of offsets, with or without a record, that were not committed when the comparison started. */
   get uncommitted(): number {
     return this.#own().reduce((sum, { high, committed }) => sum + Number(high - committed), 0)
   }
 
-  /** The partitions of the context's share. */
   #own(): Partition[] {
     return [...this.#partitions.values()].filter(({ partition }) => hasPartition(this.#context.share, partition))
   }
 
-  /** Reads the committed records into `comparison`. */
   async readCommitted(comparison: DocumentComparison): Promise<void> {
     await this.#readOn('records read', ({ committed }) => committed, comparison)
   }
 
-  /** Reads the records that follow, up to the present ends. `what`: the name of this step in the progress. */
+  /** Reads to the present ends. `what` names this step in the progress. */
   async readAppended(what: string, comparison: DocumentComparison): Promise<void> {
     const { config, source } = this.#context
     const ranges = await source.offsetRanges(documentTopics(config))
@@ -145,7 +138,7 @@ export class CommittedTopics {
         onRecord: async (record) => {
           const partition = this.#partitions.get(partitionName(record))
           if (partition === undefined) return
-          // Offsets of records that compaction has removed count as read.
+          // Also counts offsets of records that compaction has removed.
           done += Number(record.offset + 1n - partition.next)
           const compared = this.#comparedOf(record, partition)
           if (compared !== undefined) comparison.addRecord(compared)
@@ -157,7 +150,7 @@ export class CommittedTopics {
     report.progress(what, total, total)
   }
 
-  /** What to compare of a record; undefined if its key names no entity, or an entity of another team than the context's. */
+  /** Undefined if the key of the record names no entity, or one of another team than the context's. */
   #comparedOf(record: SourceRecord, from: Partition): ComparedRecord | undefined {
     const { team, config } = this.#context
     const { partition, offset } = record
@@ -180,12 +173,10 @@ export class CommittedTopics {
 }
 
 /**
- * The lowest `changedAt` (epoch ms) that the documents of a record may have:
- * - its append time, if there is no gap between offsets before the record;
- * - else the latest append time before the first gap, if that is lower. Compaction may have removed an equal record in a gap, from which the documents were
- *   made. That record was not appended before the records in front of the first gap.
- *
- * To be called once for each record of a partition, in order.
+ * The lowest `changedAt` (epoch ms) that the documents of a record may have. To be called once for each record of a partition, in order.
+ * - Without a gap between earlier offsets, its append time.
+ * - Else the latest append time before the first gap, if that is lower. The documents may have been made from an equal record, which compaction has removed in
+ *   a gap. That record was not appended before that time.
  */
 function changedAtLeast(partition: Partition, { offset, appendedAtMs }: SourceRecord): number {
   if (offset > partition.next) partition.gapMs ??= partition.latestMs

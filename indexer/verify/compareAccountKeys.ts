@@ -4,18 +4,18 @@ import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, accountKeyValue } from '../../src/core/model/accountKey.ts'
 import { type Digest, type DocumentId, documentId, entityIdOf, teamIdOf } from '../../src/core/model/ids.ts'
 import { readAccountKeyRecord } from '../../src/core/model/record.ts'
-import { AccountKeyStore, AccountKeysIncomplete, holderOf, readField } from '../../src/core/redis/accountKeyStore.ts'
-import type { KeyHolder } from '../../src/core/redis/keyLookups.ts'
+import { AccountKeyStore, AccountKeysIncomplete, foundKeyOf, readField } from '../../src/core/redis/accountKeyStore.ts'
+import type { FoundKey } from '../../src/core/redis/keyLookups.ts'
 import type { RedisConnection } from '../../src/core/redis/redis.ts'
 import { scanHashes } from '../../src/core/redis/scanHashes.ts'
 import type { Difference, DifferenceKind, DifferenceReport } from './differenceReport.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
-/** A change reaches both Kafka and Redis within seconds: a difference that lasts through all comparisons is real. */
+/** A change reaches Kafka and Redis within seconds: a difference that lasts through all comparisons is real. */
 const comparisons = 5
 const pauseMs = 1_000
 
-/** Compares the account-key store in Redis with the topic. Resolves with the number of compared keys that are live in the topic. */
+/** Resolves with the number of keys that are live in the topic. */
 export async function verifyAccountKeys(context: VerifyContext, differences: DifferenceReport): Promise<number> {
   context.report.step('account keys in Redis are compared with their topic')
   const runId = await expectComplete(context)
@@ -32,7 +32,7 @@ export async function verifyAccountKeys(context: VerifyContext, differences: Dif
   return first.keys
 }
 
-/** Resolves with the run id of Redis; rejects unless the account-key store is complete. */
+/** Resolves with the run id of Redis; rejects unless the store is complete. */
 async function expectComplete({ redis }: VerifyContext): Promise<string | undefined> {
   if (!(await new AccountKeyStore(redis).isComplete())) throw new AccountKeysIncomplete()
   return redis.runId()
@@ -60,27 +60,25 @@ const isOf = (team: VerifyContext['team'], id: DocumentId): boolean => team === 
 
 export type AccountKeySurvey = {
   readonly states: ReadonlyMap<DocumentId, AccountKeyState>
-  /**
-   * Digest → its claims: one for each live key with the digest, two if the live records of the key are in two partitions. A look-up needs exactly one.
-   */
-  readonly claims: ReadonlyMap<Digest, readonly KeyHolder[]>
+  /** Digest → its claims: one for each live key, two if the live records of the key are in two partitions. A look-up needs exactly one. */
+  readonly claims: ReadonlyMap<Digest, readonly FoundKey[]>
 }
 
 /** Reads the whole account-key store in pages. Concurrent writes may be included or not. */
 export async function surveyAccountKeys(redis: RedisConnection): Promise<AccountKeySurvey> {
   const { keys: names } = redis
   const states = new Map<DocumentId, AccountKeyState>()
-  // In this order: a deletion moves a key from the first to the second, so a key that is deleted meanwhile is not missed.
+  // In this order, since a deletion moves a key from `teamKeys` to `deletedKeys`: no key is missed.
   for (const prefix of [names.teamKeys(''), names.deletedKeys('')])
     for await (const [teamId, hash] of scanHashes(redis, prefix))
       for (const [keyId, field] of Object.entries(hash)) {
         const state = readField(field)
         if (state !== undefined) states.set(`${teamId}/${keyId}` as DocumentId, state)
       }
-  const claims = new Map<Digest, readonly KeyHolder[]>()
+  const claims = new Map<Digest, readonly FoundKey[]>()
   for await (const [digest, hash] of scanHashes(redis, names.accountKey(''))) {
-    const holders = Object.values(hash).map((text) => JSON.parse(text) as KeyHolder)
-    claims.set(digest as Digest, holders)
+    const keys = Object.values(hash).map((text) => JSON.parse(text) as FoundKey)
+    claims.set(digest as Digest, keys)
   }
   return { states, claims }
 }
@@ -89,17 +87,16 @@ export async function surveyAccountKeys(redis: RedisConnection): Promise<Account
 type Newest = readonly [AccountKeyState, ...AccountKeyState[]]
 
 /**
- * The expected content of the account-key store, computed from the records in any order, by the rules of its scripts (`accountKeyScripts.ts`): a deletion wins,
- * then the highest revision, then a revocation. A digest opens no key if several live keys have it, or if its account key has live records in two
- * partitions.
+ * The expected content of the account-key store, from the records in any order, by the rules of `accountKeyScripts.ts`: a deletion wins, then the highest
+ * revision, then a revocation. A digest opens no key if several live keys have it, or its key has live records in two partitions.
  */
 export class ExpectedAccountKeys {
   readonly states = new Map<DocumentId, Newest>()
   readonly #partitions = new Map<DocumentId, number>()
-  /** The keys with live records in two partitions. */
+  /** Keys with live records in two partitions. */
   readonly #split = new Set<DocumentId>()
 
-  /** Applies a record of `account-keys`. A record that breaks the contract has no effect. */
+  /** A record that breaks the contract has no effect. */
   apply(record: SourceRecord): void {
     const read = readAccountKeyRecord(record.key, record.value)
     if (!read.ok) return
@@ -116,16 +113,16 @@ export class ExpectedAccountKeys {
   }
 
   /**
-   * Digest → for each live key with it, the holders that Redis may have (several after concurrent writes of one revision). A key in `#split` is listed twice,
-   * so that its digest opens nothing.
+   * Digest → for each live key, what Redis may have (several after concurrent writes of one revision). A key in `#split` is listed twice, so that its
+   * digest opens nothing.
    */
-  claims(): ReadonlyMap<Digest, readonly (readonly KeyHolder[])[]> {
-    const claims = new Map<Digest, KeyHolder[][]>()
+  claims(): ReadonlyMap<Digest, readonly (readonly FoundKey[])[]> {
+    const claims = new Map<Digest, FoundKey[][]>()
     for (const [id, newest] of this.states) {
       const live = newest.flatMap(({ key }) => key ?? [])
       for (const [digest, keys] of Map.groupBy(live, (key) => key.digest)) {
-        const holders = keys.map((key) => holderOf(teamIdOf(id), entityIdOf(id), key))
-        const own = this.#split.has(id) ? [holders, holders] : [holders]
+        const found = keys.map((key) => foundKeyOf(teamIdOf(id), entityIdOf(id), key))
+        const own = this.#split.has(id) ? [found, found] : [found]
         claims.set(digest, [...(claims.get(digest) ?? []), ...own])
       }
     }
@@ -133,7 +130,7 @@ export class ExpectedAccountKeys {
   }
 }
 
-/** Positive if `a` is newer than `b`: a deletion, else the higher revision, else a revocation. Two deletions are equal. */
+/** Positive if `a` is newer than `b`. Two deletions are equal. */
 function orderOf(a: AccountKeyState, b: AccountKeyState): number {
   if (a.key === null || b.key === null) return Number(a.key === null) - Number(b.key === null)
   return a.revision - b.revision || Number(a.key.state === 'revoked') - Number(b.key.state === 'revoked')
@@ -142,11 +139,11 @@ function orderOf(a: AccountKeyState, b: AccountKeyState): number {
 const isAmong = (state: AccountKeyState, states: readonly AccountKeyState[]): boolean =>
   states.some((other) => accountKeyValue(other) === accountKeyValue(state))
 
-const idOf = ({ teamId, keyId }: KeyHolder): DocumentId => documentId(teamId, keyId)
+const idOf = ({ teamId, keyId }: FoundKey): DocumentId => documentId(teamId, keyId)
 
 type Add = (kind: DifferenceKind, id: DocumentId, detail: string) => void
 
-/** The differences between the account-key store and the topic, of one team's keys or of all. Named by kind and key, so that two comparisons can be matched. */
+/** Named by kind and key, so that two comparisons can be matched. */
 export function compareAccountKeys(
   expected: ExpectedAccountKeys,
   stored: AccountKeySurvey,
@@ -164,27 +161,26 @@ export function compareAccountKeys(
 
 function compareClaims(expected: ExpectedAccountKeys, { claims }: AccountKeySurvey, add: Add): void {
   const expectedClaims = expected.claims()
-  for (const [digest, holders] of claims) compareOpened(opens(holders), opens(expectedClaims.get(digest)) ?? [], add)
+  for (const [digest, keys] of claims) compareOpened(opens(keys), opens(expectedClaims.get(digest)) ?? [], add)
   for (const [digest, claimants] of expectedClaims) {
-    const holders = claimants.flatMap(([holder]) => holder ?? [])
-    for (const holder of holders)
-      if (holders.length > 1) add('key-contested', idOf(holder), `not accepted: ${reasonFor(holders)}`)
+    const keys = claimants.flatMap(([key]) => key ?? [])
+    for (const key of keys)
+      if (keys.length > 1) add('key-contested', idOf(key), `not accepted: ${reasonFor(keys)}`)
       else if (opens(claims.get(digest)) === undefined)
-        add('key-missing', idOf(holder), `${describe(holder)} in the topic, no look-up in Redis finds it`)
+        add('key-missing', idOf(key), `${describe(key)} in the topic, no look-up in Redis finds it`)
   }
 }
 
-/** Why a digest with several claims opens nothing. */
-function reasonFor(holders: readonly KeyHolder[]): string {
-  const ids = [...new Set(holders.map(idOf))]
+function reasonFor(keys: readonly FoundKey[]): string {
+  const ids = [...new Set(keys.map(idOf))]
   return ids.length === 1 ? 'its live records are in two partitions' : `${ids.join(', ')} have the same digest`
 }
 
-/** The claim of a digest that a look-up finds; undefined if there are several, or none. */
+/** The only claim of a digest, which a look-up finds. */
 const opens = <T>(claims: readonly T[] = []): T | undefined => (claims.length === 1 ? claims[0] : undefined)
 
-function compareOpened(stored: KeyHolder | undefined, allowed: readonly KeyHolder[], add: Add): void {
-  if (stored === undefined || allowed.some((holder) => isDeepStrictEqual(holder, stored))) return
+function compareOpened(stored: FoundKey | undefined, allowed: readonly FoundKey[], add: Add): void {
+  if (stored === undefined || allowed.some((key) => isDeepStrictEqual(key, stored))) return
   const known =
     allowed[0] === undefined
       ? 'no single live key in the topic has its digest'
@@ -193,23 +189,21 @@ function compareOpened(stored: KeyHolder | undefined, allowed: readonly KeyHolde
   add(kind, idOf(stored), `${describe(stored)} in Redis, ${known}`)
 }
 
-/** Whether the API accepts a key that, by the topic, is unknown, revoked, or expires earlier. */
-const isAcceptedWrongly = (stored: KeyHolder, allowed: readonly KeyHolder[]): boolean =>
+/** Whether the API accepts a key that is unknown, revoked, or expires earlier in the topic. */
+const isAcceptedWrongly = (stored: FoundKey, allowed: readonly FoundKey[]): boolean =>
   stored.state === 'active' &&
-  !allowed.some(
-    (holder) => holder.state === 'active' && idOf(holder) === idOf(stored) && expiryOf(holder) >= expiryOf(stored),
-  )
-const expiryOf = ({ expiresAtMs }: KeyHolder): number => expiresAtMs ?? Number.POSITIVE_INFINITY
+  !allowed.some((key) => key.state === 'active' && idOf(key) === idOf(stored) && expiryOf(key) >= expiryOf(stored))
+const expiryOf = ({ expiresAtMs }: FoundKey): number => expiresAtMs ?? Number.POSITIVE_INFINITY
 
-const describe = (holder: KeyHolder): string =>
-  `${holder.state}${holder.expiresAtMs === null ? '' : ` until ${new Date(holder.expiresAtMs).toISOString()}`} as ${idOf(holder)}`
+const describe = (key: FoundKey): string =>
+  `${key.state}${key.expiresAtMs === null ? '' : ` until ${new Date(key.expiresAtMs).toISOString()}`} as ${idOf(key)}`
 
 function compareStates(expected: ExpectedAccountKeys, { states }: AccountKeySurvey, add: Add): void {
   for (const [id, newest] of expected.states) {
     const problem = problemOf(states.get(id), newest)
     if (problem !== undefined) add(problem[0], id, problem[1])
   }
-  // A deletion in Redis without a record is right: Kafka has removed the record after its retention.
+  // A deletion in Redis without a record is right: Kafka removes the record after its retention.
   for (const [id, { key, revision }] of states)
     if (key !== null && !expected.states.has(id))
       add('key-differs', id, `revision ${revision} in Redis, none in the topic`)

@@ -10,9 +10,9 @@ import { type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
 import type { Difference, Mismatch } from './differenceReport.ts'
 
 type Content = {
-  /** The digest of the stored JSON without the time of change and the position in it (`contentOf`). */
+  /** See `contentOf`. */
   readonly digest: Buffer
-  /** Epoch ms: `changedAt` of a list document, or `deletedAt` of a tombstone; null for a live detail document, which has neither. */
+  /** Epoch ms: `changedAt` of a list document, or `deletedAt` of a tombstone; null for a live detail document. */
   readonly changedAtMs: number | null
   /** 1 or 0, as SQLite stores it. */
   readonly isTombstone: number
@@ -37,12 +37,12 @@ const positionAfterTime = /^("\}?),"logPosition":\d+/
 const maxPositionLength = 40
 
 /**
- * Digests the source of a document (half a SHA-256), without the time of change and the position. A producer may append one state twice: then two indices that
- * are both right may have different times and positions of it. The time is compared separately, with the append time (`changedAtLeast`).
+ * Digests the source of a document (half a SHA-256), without the time of change and the position: if a producer has appended one state twice, two right indices
+ * may differ in time and position. The time is compared separately (`changedAtLeast`).
  */
 export function contentOf(kind: DocumentKind, source: Buffer): Content {
   const isDeleted = isTombstone(source)
-  // The first match is this member, and not text of the record, since all text of the record comes after it.
+  // The first match is this member: all text of the record comes after it.
   const member = isDeleted ? '"deletedAt":"' : '"changedAt":"'
   const memberAt = isDeleted || isList(kind) ? source.indexOf(member) : -1
   const start = memberAt + member.length
@@ -63,7 +63,7 @@ function withoutPosition(afterTime: Buffer): Buffer {
   return position === undefined ? afterTime : Buffer.concat([Buffer.from(before), afterTime.subarray(position.length)])
 }
 
-/** The content of a document as the bulk writer stores it. If Elasticsearch rejects the document for repeated JSON names, it is stored without them. */
+/** The content as the bulk writer stores it: without repeated JSON names, for which Elasticsearch rejects a document. */
 export function storedContentOf(document: DocumentWrite): Content {
   const source = document.source.toString()
   const isRejected = withoutRepeatedNames(source) !== source
@@ -76,25 +76,21 @@ export type ComparedRecord = {
   readonly version: Revision
   readonly partition: number
   readonly offset: bigint
-  /** The lowest `changedAt` (epoch ms) that its documents may have (see `changedAtLeast`). */
+  /** See `changedAtLeast` (committedTopics.ts). */
   readonly changedAtLeastMs: number
-  /** 1 if an indexer has committed the record, so that the indices must have this or a newer state of the entity; else 0. */
+  /** 1 if an indexer has committed the record, so that the indices must have this or a newer state; else 0. */
   readonly isCommitted: number
-  /** The digests of its list document and its detail document; null for a dead letter. */
+  /** The digests of its documents; null for a dead letter. */
   readonly list: Uint8Array | null
   readonly detail: Uint8Array | null
 }
 
-/**
- * The version of a record that is a dead letter, and from which no documents were made. An earlier record with the same key, from which the documents of the
- * entity were made, may be gone: compaction has removed it because of the dead letter.
- */
+/** The version of a rejected record, from which no documents were made. Because of it, compaction may have removed the record of the entity's documents. */
 export const deadLetterVersion = 0 as Revision
 
 /**
- * The tables of a temporary file without a name, which the operating system removes when the process ends. No other process reads the file, and it need not
- * survive a crash: so there is no journal, and all writes are one transaction that is never committed. Versions and times are REAL, which stores every
- * JavaScript number.
+ * The tables of a temporary file without a name, which the operating system removes when the process ends. It need not survive a crash: there is no journal,
+ * and all writes are one transaction that is never committed. REAL stores every JavaScript number.
  */
 const schema = `
   PRAGMA journal_mode = OFF;
@@ -112,12 +108,11 @@ const schema = `
   ) WITHOUT ROWID;
 `
 
-/** The number of documents that are compared without a pause. */
 const pageSize = 200
 
 /**
- * Compares each document that is stored or expected with the records of its entity. Its version must be between the highest committed revision and the highest
- * appended one, since an index may be ahead of the commits; its content must be that of the record with its version.
+ * Compares each document that is stored or expected with the records of its entity. Its version must be between the highest committed and the highest appended
+ * revision: an index may be ahead of the commits. Its content must be that of the record with its version.
  */
 const judgement = (part: 'list' | 'detail'): string => `
   WITH page AS (
@@ -186,7 +181,7 @@ export class DocumentComparison {
     this.#addRecord.run(record)
   }
 
-  /** `isInOtherShare`: the document was made from a record in a partition of another share, which compares it; this share has older records of its entity. */
+  /** `isInOtherShare`: another share compares the document, which was made from a record there. This share has older records of the entity. */
   setDocument(document: ComparedDocument, isInOtherShare = false): void {
     this.#setDocument.run({ ...document, isInOtherShare: Number(isInOtherShare) })
   }
@@ -199,12 +194,12 @@ export class DocumentComparison {
     return Number(this.#database.prepare(`SELECT count(*) AS count FROM ${what}`).get()?.['count'])
   }
 
-  *differences(): Generator<{ kind: DocumentKind; found: readonly Difference[] }> {
+  *differences(): Generator<{ kind: DocumentKind; mismatches: readonly Difference[] }> {
     for (const kind of documentKinds) {
       const statement = this.#database.prepare(judgement(isList(kind) ? 'list' : 'detail'))
       for (let after: string | undefined = ''; after !== undefined; ) {
         const rows = statement.all({ kind, type: entityTypeOf(kind), after }) as Row[]
-        yield { kind, found: rows.flatMap((row) => differenceOf(kind, row)) }
+        yield { kind, mismatches: rows.flatMap((row) => differenceOf(kind, row)) }
         after = rows.length < pageSize ? undefined : rows.at(-1)?.id
       }
     }

@@ -1,10 +1,10 @@
 import type { DocumentKind } from '../../src/core/elasticsearch/indices.ts'
 import type { DocumentId } from '../../src/core/model/ids.ts'
 
-/** The most differences of each kind that are listed one by one. */
-const maxNamed = 1_000
+const maxListedPerKind = 1_000
 
 const accountKeyDifferences = ['key-accepted', 'key-deletion', 'key-contested', 'key-missing', 'key-differs'] as const
+/** How the index differs from the topic. `older`: it has a lower revision. `time`: its `changedAt` is before the append of the record. */
 const documentDifferences = ['unexpected', 'missing', 'older', 'newer', 'content', 'time'] as const
 export type Mismatch = (typeof documentDifferences)[number]
 export type DifferenceKind =
@@ -14,13 +14,13 @@ export type DifferenceKind =
   /** A detail document without its list document. Only shares report it, since they read detail documents by list documents. */
   | 'unlisted-detail'
 
-/** The most serious kinds first. `docs/runbook.md` explains them. */
+/** The most serious kinds first (`docs/runbook.md`). */
 const kinds: readonly DifferenceKind[] = [
   ...accountKeyDifferences,
   ...documentDifferences.flatMap((mismatch) => [mismatch, `${mismatch}-detail`] as const),
   'unlisted-detail',
 ]
-/** Kinds that are listed but do not count as differences: in these cases the index is usually right. */
+/** Listed, but not counted: the index is usually right. */
 const notes: ReadonlySet<DifferenceKind> = new Set(['newer', 'newer-detail'])
 
 export type Difference = {
@@ -30,13 +30,14 @@ export type Difference = {
   readonly detail: string
 }
 
-type OfKind = { count: number; readonly named: Difference[] }
+type Group = { count: number; readonly listed: Difference[] }
 
+/** Of `--json`. `key`: the record's key in the topic. */
 type ReportedDifference = Omit<Difference, 'id'> & { readonly key: DocumentId }
 
 export type ReportedDifferences = {
   readonly isEqual: boolean
-  /** A line for each listed difference, and, for a kind with more of them, a line with the number of the others. */
+  /** A line for each listed difference; for a kind with more, a line with the number of the others. */
   readonly lines: readonly string[]
   readonly counts: Readonly<Record<string, number>>
   readonly differences: readonly ReportedDifference[]
@@ -47,33 +48,33 @@ export type ReportedDifferences = {
 }
 
 export class DifferenceReport {
-  readonly #byKind = new Map<DifferenceKind, OfKind>()
+  readonly #byKind = new Map<DifferenceKind, Group>()
 
   add(difference: Difference): void {
-    const ofKind = this.#byKind.get(difference.kind) ?? { count: 0, named: [] }
-    this.#byKind.set(difference.kind, ofKind)
-    if (ofKind.count < maxNamed) ofKind.named.push(difference)
-    ofKind.count++
+    const group = this.#byKind.get(difference.kind) ?? { count: 0, listed: [] }
+    this.#byKind.set(difference.kind, group)
+    if (group.count < maxListedPerKind) group.listed.push(difference)
+    group.count++
   }
 
   report(): ReportedDifferences {
-    const found = kinds.flatMap((kind) => {
-      const ofKind = this.#byKind.get(kind)
-      return ofKind === undefined ? [] : [{ kind, ...ofKind }]
+    const groups = kinds.flatMap((kind) => {
+      const group = this.#byKind.get(kind)
+      return group === undefined ? [] : [{ kind, ...group }]
     })
-    const counted = found.filter(({ kind }) => !notes.has(kind))
-    const list = (some: typeof found): string => some.map(({ kind, count }) => `${count} ${kind}`).join(', ')
+    const counted = groups.filter(({ kind }) => !notes.has(kind))
+    const list = (some: typeof groups): string => some.map(({ kind, count }) => `${count} ${kind}`).join(', ')
     const total = counted.reduce((sum, { count }) => sum + count, 0)
     return {
       isEqual: total === 0,
-      lines: found.flatMap(({ kind, count, named }) => [
-        ...named.map(({ id, where, detail }) => `${kind} ${id.replace('/', ' ')} (${where}) ${detail}`),
-        ...(count > named.length ? [`${kind}: ${count - named.length} more`] : []),
+      lines: groups.flatMap(({ kind, count, listed }) => [
+        ...listed.map(({ id, where, detail }) => `${kind} ${id.replace('/', ' ')} (${where}) ${detail}`),
+        ...(count > listed.length ? [`${kind}: ${count - listed.length} more`] : []),
       ]),
-      counts: Object.fromEntries(found.map(({ kind, count }) => [kind, count])),
-      differences: found.flatMap(({ named }) => named.map(({ id, ...rest }) => ({ ...rest, key: id }))),
+      counts: Object.fromEntries(groups.map(({ kind, count }) => [kind, count])),
+      differences: groups.flatMap(({ listed }) => listed.map(({ id, ...rest }) => ({ ...rest, key: id }))),
       summary: total === 0 ? 'equal' : `${total} differences (${list(counted)})`,
-      noted: list(found.filter(({ kind }) => notes.has(kind))),
+      noted: list(groups.filter(({ kind }) => notes.has(kind))),
     }
   }
 }

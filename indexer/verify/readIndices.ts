@@ -88,8 +88,8 @@ export async function reportUnlistedDetails(
 }
 
 /**
- * Reads the documents that seem to differ once more, since a write may have been in flight. A document that is not found in the shard of its team, because it
- * is in another one, stays as it was read.
+ * Reads the differing documents a second time: at the first reading, a write may have been in flight. Searches only the shard of each document's team. For a
+ * document in another shard, the first reading counts.
  */
 export async function readAgain(
   context: VerifyContext,

@@ -11,7 +11,7 @@ import { DocumentComparison } from './compareDocuments.ts'
 import { DifferenceReport } from './differenceReport.ts'
 import { readAgain, readIndices, readShareOfIndices, reportUnlistedDetails } from './readIndices.ts'
 import { readShare, type Share, wholeShare } from './share.ts'
-import { pausesAsLong, type VerifyContext } from './verifyContext.ts'
+import { pausesAsLongAsItWorked, type VerifyContext } from './verifyContext.ts'
 
 const exitCodes = { equal: 0, different: 1, notJudged: 2 }
 
@@ -27,15 +27,16 @@ export const command = new Command()
   .addHelpText('after', '\nExit code 0: equal. 1: with differences. 2: could not be judged.')
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exitCodes.notJudged))
   .action(async ({ team, share, json }: { team?: TeamId; share: Share; json?: true }) => {
-    // Without this handler, Node would exit with code 1, which means that there are differences.
+    // Otherwise Node would exit with code 1, which means that there are differences.
     process.on('uncaughtException', (error) => {
       process.stderr.write(`verify: ${summaryOf(error)}\n`)
       process.exit(exitCodes.notJudged)
     })
-    // Processes that serve requests on this machine get the processor first.
+    // Processes that serve requests get the processor first.
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
     const run = async (tools: CommandTools): Promise<void> => {
-      const { lines, result } = await verify({ ...tools, team, share, pauseIfBusy: pausesAsLong(tools.signal) })
+      const pauseIfBusy = pausesAsLongAsItWorked(tools.signal)
+      const { lines, result } = await verify({ ...tools, team, share, pauseIfBusy })
       tools.report.end()
       process.stdout.write(json ? jsonLine(result) : lines.map((line) => `${line}\n`).join(''))
       process.exitCode = result.equal ? exitCodes.equal : exitCodes.different
@@ -44,42 +45,39 @@ export const command = new Command()
   })
 
 /**
- * Compares every document and every account key with the topics; with a share of several, the documents of its partitions, and account keys only in the
- * first share. Resolves with `lines` (one for each difference, the last one with the result) and with the
- * same as an object. Rejects if the result would not be valid: indices, commits or Redis are incomplete, or were replaced meanwhile.
+ * Compares every document and every account key with the topics. Of several shares, each compares the documents of its partitions; only share 0 compares the
+ * account keys. Resolves with `lines` (the listed differences, then a line with the result) and with `result`, the object for `--json`. Rejects if indices,
+ * commits or Redis are incomplete, or were replaced meanwhile.
  */
 export async function verify(context: VerifyContext) {
   const differences = new DifferenceReport()
   const accountKeys = context.share.number === 0 ? await verifyAccountKeys(context, differences) : 0
   const { documents, records, uncommitted } = await verifyDocuments(context, differences)
   if (context.team !== undefined && context.share.count === 1 && documents + records + accountKeys === 0)
-    throw new Error(`neither the topics nor the replica hold anything of the team ${context.team}`)
-  const { isEqual, lines, summary, noted, counts, differences: named } = differences.report()
+    throw new Error(`neither the topics nor the replica contain anything of the team ${context.team}`)
+  const { isEqual, lines, summary, noted, counts, differences: listed } = differences.report()
   const last = [
     `${summary}; compared ${documents} documents and ${accountKeys} account keys`,
     ...(noted === '' ? [] : [`noted: ${noted}`]),
-    ...(uncommitted === 0 ? [] : [`${uncommitted} records were not committed yet`]),
+    ...(uncommitted === 0 ? [] : [`${uncommitted} offsets were not committed yet`]),
   ]
-  const result = { equal: isEqual, documents, accountKeys, uncommitted, counts, differences: named }
+  const result = { equal: isEqual, documents, accountKeys, uncommitted, counts, differences: listed }
   return { lines: [...lines, last.join('; ')], result }
 }
 
 type Verified = {
   readonly documents: number
   readonly records: number
-  /** The number of offsets that no indexer had committed when the comparison started: the uncommitted records, and the gaps between them. */
+  /** A number of offsets, see `CommittedTopics`. */
   readonly uncommitted: number
 }
 
-/**
- * Compares every document of the serving generation with the records of the topics. Records that indexers have committed for it must be indexed, later ones
- * may be. Meanwhile, records are appended and indexed. Rejects if indices or topics are replaced meanwhile.
- */
+/** A record that indexers have committed must be indexed; a later record may be. Rejects if indices or topics were replaced meanwhile. */
 export async function verifyDocuments(context: VerifyContext, differences: DifferenceReport): Promise<Verified> {
   const { report, share, pauseIfBusy } = context
-  const topics = await CommittedTopics.note(context)
+  const topics = await CommittedTopics.read(context)
   const { number, indices } = topics.generation
-  report.step(`generation ${number} is compared with the topics; digests go to a temporary file without a name`)
+  report.step(`generation ${number} is compared with the topics; digests go to an unlinked temporary file`)
   const comparison = new DocumentComparison()
   try {
     await topics.readCommitted(comparison)
@@ -92,17 +90,17 @@ export async function verifyDocuments(context: VerifyContext, differences: Diffe
 
     report.step('digests are compared')
     let isEqual = true
-    for (const { kind, found } of comparison.differences()) {
-      isEqual &&= found.length === 0
-      const ids = found.map(({ id }) => id)
+    for (const { kind, mismatches } of comparison.differences()) {
+      isEqual &&= mismatches.length === 0
+      const ids = mismatches.map(({ id }) => id)
       await readAgain(context, indices, kind, ids, comparison)
       await pauseIfBusy()
     }
     if (!isEqual) {
       await topics.readAppended('records appended meanwhile', comparison)
       await markDeadLetters(context, comparison)
-      for (const { found } of comparison.differences()) {
-        for (const difference of found) differences.add(difference)
+      for (const { mismatches } of comparison.differences()) {
+        for (const difference of mismatches) differences.add(difference)
         await pauseIfBusy()
       }
     }
@@ -113,14 +111,14 @@ export async function verifyDocuments(context: VerifyContext, differences: Diffe
     }
   } finally {
     comparison.close()
-    // Also after an error, since this check may find its cause: an index was missing because another generation serves now.
+    // Also after an error, to find its cause. Example: an index is missing because another generation serves now.
     await topics.expectUnchanged()
   }
 }
 
 /**
- * Marks the records that are dead letters although they fulfil the contract: Elasticsearch has rejected them, or had another content under their revision. So
- * they are not expected in the indices.
+ * Marks dead letters, so that their records are not expected in the indices. Such a record may fulfil the contract: Elasticsearch has rejected it, or had
+ * other content under its revision.
  */
 async function markDeadLetters({ config, source, pauseIfBusy, signal }: VerifyContext, comparison: DocumentComparison) {
   await source.readTopic({

@@ -7,15 +7,15 @@ export type VerifyContext = CommandTools & {
   /** Compares only documents and keys of this team; undefined for all teams. */
   readonly team: TeamId | undefined
   readonly share: Share
-  /** To be awaited after every small piece of work. It pauses about half of the time, so that readers and writers have the engines to themselves meanwhile. */
+  /** Must be awaited after every small piece of work. It pauses for about half of the time, so that readers and writers have the engines to themselves then. */
   pauseIfBusy(): Promise<void>
 }
 
 const workMs = 20
 const maxPauseMs = 1_000
 
-/** A `pauseIfBusy` that, once the command has worked for 20 ms since the last pause, pauses as long as it has worked, for a second at most. */
-export function pausesAsLong(signal: AbortSignal): () => Promise<void> {
+/** A `pauseIfBusy` that pauses once the command has worked for 20 ms: as long as it has worked since the last pause, but for a second at most. */
+export function pausesAsLongAsItWorked(signal: AbortSignal): () => Promise<void> {
   let sinceMs = performance.now()
   return async () => {
     const workedMs = performance.now() - sinceMs

@@ -48,7 +48,7 @@ export class AnswerCache {
     return cached
   }
 
-  /** Makes and caches an answer. Concurrent requests for a cache key share one call of `make`, and its error. */
+  /** Makes and caches an answer, after `get` found none. Concurrent requests for a cache key share one call of `make`, and its error. */
   async make(key: string, make: () => Promise<Answer>, isAbandoned: () => boolean): Promise<Answer> {
     if (this.#cache === undefined) return await this.#count('miss', make())
     for (let pending = this.#pending.get(key); pending !== undefined; pending = this.#pending.get(key)) {

@@ -3,7 +3,7 @@ import { accountKeyPrefix, digestOf } from '../core/model/accountKey.ts'
 import type { Digest } from '../core/model/ids.ts'
 import { AccountKeysIncomplete } from '../core/redis/accountKeyStore.ts'
 import { windowSeconds } from '../core/redis/countRequests.ts'
-import { isValid, type KeyHolder, type LookUp, type RequestWindow } from '../core/redis/keyLookups.ts'
+import { type FoundKey, isValid, type LookUp, type RequestWindow } from '../core/redis/keyLookups.ts'
 import type { KeyUse } from '../core/redis/keyUse.ts'
 import { fromRedis } from '../core/redis/redis.ts'
 import type { ApiContext, ApiMiddleware, RouteContext, WatchKey } from './context.ts'
@@ -14,17 +14,17 @@ import { releaseOrThrow, whenClosed } from './requestsInFlight.ts'
 type RequestHeaders = Pick<ApiContext, 'req' | 'get'>
 
 /** Bounded, because each authenticated request may have an unread answer in memory. About half of them may wait for a change (`waiting.ts`). */
-const maxAuthenticated = { maxRunning: 2_048, maxRunningPerTenant: 512 }
+const maxAuthenticated = { maxRunning: 2_048, maxRunningPerTeam: 512 }
 
 /** Accepts a request with a valid account key, within the key's rate limit and the team's bound. */
 export function authenticate(lookUp: LookUp, requestsPerMinute: number, nowMs: () => number): ApiMiddleware {
   const queue = new FairQueue(maxAuthenticated)
   return async (ctx, next) => {
-    const { holder, freshness, window } = await lookUpValid(lookUp, ctx, nowMs(), true)
-    ctx.state.holder = holder
+    const { accountKey, freshness, window } = await lookUpValid(lookUp, ctx, nowMs(), true)
+    ctx.state.accountKey = accountKey
     // Before `acquireNow`, so that a refusal for lack of capacity has the headers of the rate limit, too.
     enforceRateLimit(ctx, requestsPerMinute, window)
-    whenClosed(ctx.res, releaseOrThrow(queue.acquireNow(holder.teamId), 'requests'))
+    whenClosed(ctx.res, releaseOrThrow(queue.acquireNow(accountKey.teamId), 'requests'))
     Object.assign(ctx.state, { freshness })
     return next()
   }
@@ -41,8 +41,8 @@ export const countUse =
       status = error instanceof HttpError ? error.status : 500
       throw error
     } finally {
-      const { holder } = ctx.state
-      if (holder !== undefined) use.count(holder, status)
+      const { accountKey } = ctx.state
+      if (accountKey !== undefined) use.count(accountKey, status)
     }
   }
 
@@ -61,8 +61,8 @@ function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: 
 export const createRecheck =
   (lookUp: LookUp, nowMs: () => number) =>
   async (ctx: RouteContext): Promise<void> => {
-    const { holder, freshness } = await lookUpValid(lookUp, ctx, nowMs(), false)
-    if (!isStillAccepted(ctx.state.holder, holder, nowMs())) throw unauthorized(true)
+    const { accountKey, freshness } = await lookUpValid(lookUp, ctx, nowMs(), false)
+    if (!isStillAccepted(ctx.state.accountKey, accountKey, nowMs())) throw unauthorized(true)
     ctx.state.freshness = freshness
   }
 
@@ -70,8 +70,8 @@ export const createRecheck =
 async function lookUpValid(lookUp: LookUp, ctx: RequestHeaders, nowMs: number, isCounted: boolean) {
   const lookup = await fromRedis(lookUp(keyDigestOf(ctx), isCounted ? nowMs : undefined))
   if (lookup.kind === 'incomplete') throw new AccountKeysIncomplete()
-  if (lookup.kind === 'unknown' || !isValid(lookup.holder, nowMs)) throw unauthorized(true)
-  return { holder: lookup.holder, freshness: lookup.freshness, window: lookup.window }
+  if (lookup.kind === 'unknown' || !isValid(lookup.accountKey, nowMs)) throw unauthorized(true)
+  return { accountKey: lookup.accountKey, freshness: lookup.freshness, window: lookup.window }
 }
 
 /** Throws `unauthorized` without an account key, `bad_request` for two `Authorization` headers. */
@@ -89,20 +89,20 @@ export const unauthorized = (isTokenSent: boolean): ApiError =>
     rejection: 'unauthorized',
   })
 
-const isStillAccepted = ({ teamId, keyId }: KeyHolder, current: KeyHolder | null, nowMs: number): boolean =>
+const isStillAccepted = ({ teamId, keyId }: FoundKey, current: FoundKey | null, nowMs: number): boolean =>
   current !== null && isValid(current, nowMs) && current.teamId === teamId && current.keyId === keyId
 
 const watchTickMs = 400
 
-type WatchedRequest = { readonly digest: Digest; readonly holder: KeyHolder; onRefused(): void }
+type WatchedRequest = { readonly digest: Digest; readonly accountKey: FoundKey; onRefused(): void }
 
 /**
  * Looks up the keys of long requests (exports, large pages, waits) in one round trip to Redis, so that a revoked or expired key ends its requests
- * within a second. While Redis cannot answer, keys stay accepted. `readHolders` returns holders in the order of its digests; undefined while the
+ * within a second. While Redis cannot answer, keys stay accepted. `findKeys` returns keys in the order of its digests; undefined while the
  * store of account keys is incomplete.
  */
 export function watchKeys(
-  readHolders: (digests: readonly Digest[]) => Promise<readonly (KeyHolder | null)[] | undefined>,
+  findKeys: (digests: readonly Digest[]) => Promise<readonly (FoundKey | null)[] | undefined>,
   nowMs: () => number,
 ): WatchKey {
   const watched = new Set<WatchedRequest>()
@@ -113,15 +113,15 @@ export function watchKeys(
     isReading = true
     const requests = [...watched]
     const digests = [...new Set(requests.map(({ digest }) => digest))]
-    const holders = await readHolders(digests).catch(() => undefined)
+    const found = await findKeys(digests).catch(() => undefined)
     isReading = false
-    if (holders === undefined) return
-    const current = new Map(digests.map((digest, at) => [digest, holders[at] ?? null]))
-    for (const { digest, holder, onRefused } of requests)
-      if (!isStillAccepted(holder, current.get(digest) ?? null, nowMs())) onRefused()
+    if (found === undefined) return
+    const current = new Map(digests.map((digest, at) => [digest, found[at] ?? null]))
+    for (const { digest, accountKey, onRefused } of requests)
+      if (!isStillAccepted(accountKey, current.get(digest) ?? null, nowMs())) onRefused()
   }
   return (ctx, onRefused) => {
-    const request = { digest: keyDigestOf(ctx), holder: ctx.state.holder, onRefused }
+    const request = { digest: keyDigestOf(ctx), accountKey: ctx.state.accountKey, onRefused }
     watched.add(request)
     timer ??= setInterval(() => void tick(), watchTickMs)
     return () => {

@@ -82,11 +82,11 @@ export function changesRoute(type: EntityType) {
     const selected = selectedFields(fields, [...membersOfRows, ...lists[type][view]])
     // Clients store rows by their ids, so the id is always included.
     const picked = selected?.some((member) => member === 'id') ? selected : selected && ['id', ...selected]
-    const scope = { type, teamId: ctx.state.holder.teamId, view, fields: selected }
+    const scope = { type, teamId: ctx.state.accountKey.teamId, view, fields: selected }
     const request = { ctx, deps, scope, limit, pick: pickFields(picked) }
     const page = await pageOf(request, cursor)
-    const { holder, freshness } = ctx.state
-    deps.keyUse.noteFeed(holder, type, page.isCurrent ? (freshness.watermark ?? undefined) : undefined)
+    const { accountKey, freshness } = ctx.state
+    deps.keyUse.noteFeed(accountKey, type, page.isCurrent ? (freshness.watermark ?? undefined) : undefined)
     await send(ctx, page)
   }
   return { parameters: schema, respond: respondWithChanges }
@@ -225,7 +225,7 @@ async function walk(
   const isLong = isFirst || next > start
   const search = { list, ranges, after, isLong, hasDeletions: !isFirst, limit, view, pick }
   const changes: ChangesPage =
-    ranges.length === 0 ? { items: [], next: undefined } : await searchChanges(search, ctx.state)
+    ranges.length === 0 ? { items: [], next: undefined } : await searchChanges(search, ctx.state.turns)
   const { items, next: place } = changes
   const cursor =
     place === undefined

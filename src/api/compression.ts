@@ -15,7 +15,7 @@ export type Compression = Exclude<(typeof encodings)[number], 'identity'>
 
 /** Brotli's default quality, 11, takes fifty times as long. */
 const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
-/** With default windows, dozens of exports would take hundreds of megabytes. */
+/** 256 KiB, for zstd and Brotli. With their default windows, dozens of exports would use hundreds of megabytes. */
 const windowBits = 18
 
 type CompressWhole = (body: Buffer, done: (error: Error | null, compressed: Buffer) => void) => void
@@ -47,7 +47,7 @@ export const compressed = async (body: Buffer, compression: Compression | undefi
 export const compressedStream = (body: Readable, compression: Compression): Readable =>
   pipeline(body, compressors[compression].stream(), () => undefined)
 
-/** The encoding that the client prefers; of equals, the first in `encodings`. Undefined: uncompressed, even if the client refuses that. */
+/** The encoding that the client prefers; of equals, the first in `encodings`. Undefined: send uncompressed, even if the client refuses `identity`. */
 export function compressionFor(ctx: RouteContext): Compression | undefined {
   const accepted = ctx.get('Accept-Encoding')
   if (accepted === '') return undefined

@@ -2,17 +2,17 @@ import type { Readable } from 'node:stream'
 import type { RouterContext, RouterMiddleware } from '@koa/router'
 import type { z } from 'zod'
 import type { EntityType } from '../core/model/ids.ts'
-import type { KeyHolder } from '../core/redis/keyLookups.ts'
+import type { FoundKey } from '../core/redis/keyLookups.ts'
 import type { KeyUse } from '../core/redis/keyUse.ts'
 import type { Freshness } from '../core/redis/listVersions.ts'
 import type { AnswerCache } from './answerCache.ts'
 import type { IndexReader } from './search/indexReader.ts'
-import type { RunQuery } from './search/searchClient.ts'
+import type { QueryTurns } from './search/queryTurns.ts'
 import type { VisibleLists } from './visibleLists.ts'
 
 export type ApiState = {
   requestId: string
-  holder?: KeyHolder
+  accountKey?: FoundKey
   /** How long `Prefer: wait` has held the request, in ms; undefined without it. */
   waitedMs?: () => number
   /** When the first part of a streamed answer was ready (`performance.now`). */
@@ -21,16 +21,9 @@ export type ApiState = {
 
 /** The state of an authenticated request. */
 export type RouteState = ApiState & {
-  holder: KeyHolder
+  accountKey: FoundKey
   freshness: Freshness
-  runQuery: RunQuery
-  /** For parts of streamed answers: with a longer wait for the team's turn, and a later deadline. */
-  runPart: RunQuery
-  /**
-   * Reserves memory for a whole answer, in the team's turn. A later call with more bytes reserves the difference. The returned function, or the end
-   * of the response, releases the memory.
-   */
-  holdAnswer: (bytes: number) => Promise<() => void>
+  turns: QueryTurns
 }
 
 export type ApiContext = RouterContext<ApiState, object>
@@ -44,11 +37,7 @@ export type ParameterReader = <Schema extends z.ZodObject>(ctx: RouteContext, sc
 export type ExportParts = AsyncGenerator<Buffer, void, undefined>
 
 /** Resolves once the first part is ready, so that a failure before it still gets an error status. */
-export type StartStream = (
-  what: 'exports' | 'large pages',
-  ctx: RouteContext,
-  open: (runQuery: RunQuery) => ExportParts,
-) => Promise<Readable>
+export type StartStream = (what: 'exports' | 'large pages', ctx: RouteContext, parts: ExportParts) => Promise<Readable>
 
 /** Calls `onRefused` once the request's key is no longer accepted. The returned function stops watching. */
 export type WatchKey = (ctx: RouteContext, onRefused: () => void) => () => void

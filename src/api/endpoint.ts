@@ -12,7 +12,7 @@ export interface Endpoint<AnswerName extends string> {
   readonly description: string
   readonly answer: AnswerName
   /** What a line of an export contains, such as `form`; undefined without exports. */
-  readonly line?: string
+  readonly exportedRow?: string
   /** A change feed has cursors and no ETag. */
   readonly isFeed?: true
 }

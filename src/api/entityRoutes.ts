@@ -1,12 +1,11 @@
 import type { z } from 'zod'
-import { largeBytes } from '../core/elasticsearch/documentFormat.ts'
 import type { Served } from '../core/json/scanner.ts'
 import { servedForm, servedFormSummary } from '../core/model/form.ts'
 import type { EntityType, TeamId } from '../core/model/ids.ts'
 import { attempt } from '../core/model/schema.ts'
 import { servedSubmission, servedSubmissionSummary } from '../core/model/submission.ts'
 import { cursorNow } from './changeCursor.ts'
-import type { ExportParts, Route, RouteContext, RouteDeps } from './context.ts'
+import type { Route, RouteContext, RouteDeps } from './context.ts'
 import { apiError } from './errors.ts'
 import { type Validators, validatorsOf } from './etag.ts'
 import {
@@ -21,13 +20,12 @@ import {
 } from './exports.ts'
 import { fieldsParameter, pickFields, selectedFields } from './fields.ts'
 import { exportParameters, type ListParameters, pageParameters } from './parameters.ts'
-import { type Making, respond } from './respond.ts'
+import { type AnswerMaker, respond } from './respond.ts'
 import type { Filters } from './search/clauses.ts'
 import { readDetail } from './search/details.ts'
 import { exportList, exportPage } from './search/exportRows.ts'
-import { hasLarge, weighDetail } from './search/largeRows.ts'
-import type { RunQuery } from './search/searchClient.ts'
-import { maxPageBytes, pageLinks, renderPage, renderPageParts, searchPage } from './search/searchPage.ts'
+import { weighDetail } from './search/largeRows.ts'
+import { pageLinks, readPage, renderPage, renderPageParts } from './search/searchPage.ts'
 
 /** `path`: below the URL of the API. `summary`: members of an item in the list, and the columns of CSV. `full`: members of a whole item. */
 export const lists = {
@@ -57,18 +55,18 @@ export function detailRoute<Schema extends z.ZodObject>(
     const parameters = readParameters(ctx, schema) as z.output<Schema> & { readonly fields?: string }
     const pick = pickFields(selectedFields(parameters.fields, lists[type].full))
     const validators = validatorsOf(ctx, type, parameters)
-    const { holder, runQuery, holdAnswer } = ctx.state
+    const { accountKey, turns } = ctx.state
     const id = ctx.params['id'] ?? ''
     const whole = async () => {
       const { version, indices } = validators
-      const list = { ...indexReader, type, teamId: holder.teamId, version, indices }
-      const bytes = await weighDetail(list, id, runQuery)
-      await holdAnswer(bytes)
-      const detail = await runQuery((signal) => readDetail(list, id, signal), bytes)
+      const list = { ...indexReader, type, teamId: accountKey.teamId, version, indices }
+      const bytes = await weighDetail(list, id, turns.run)
+      await turns.reserve(bytes)
+      const detail = await turns.run((signal) => readDetail(list, id, signal), bytes)
       if (detail === undefined) throw apiError('not_found', type === 'forms' ? 'no such form' : 'no such record')
       return { body: pick(render(detail, parameters)) }
     }
-    await respond(ctx, answers, validators, { whole, mayBeMissing: true })
+    await respond(ctx, answers, validators, { kind: 'whole', whole, mayBeMissing: true })
   }
   return { parameters: schema, respond: respondWithDetail }
 }
@@ -95,71 +93,61 @@ export function listRoute<Selection extends Parameters>(
     const format = exportFormat(ctx)
     const parameters = deps.readParameters(ctx, schemas[format ?? 'page']) as Selection
     const fields = selectedFields(parameters.fields, lists[type][parameters.view])
-    const filters = filtersOf(ctx.state.holder.teamId, parameters, deps.indexReader.hasAnswers)
+    const filters = filtersOf(ctx.state.accountKey.teamId, parameters, deps.indexReader.hasAnswers)
     const request = { ctx, deps, type, parameters, fields, filters }
     // CSV of one form's submissions has a column for each field of the form, so its ETag depends on the forms, too.
     const otherTypes = format === csv && parameters.formId !== undefined ? (['forms'] as const) : []
     const validators = validatorsOf(ctx, type, { ...parameters, as: format }, ...otherTypes)
-    const making = format === undefined ? makePage(request, validators) : makeExport(request, format)
-    await respond(ctx, deps.answers, validators, making)
+    const maker = format === undefined ? pageMaker(request, validators) : exportMaker(request, format)
+    const totalDocs = await respond(ctx, deps.answers, validators, maker)
+    if (totalDocs !== undefined) setLink(request, totalDocs)
   }
   return { parameters: schema, respond: respondWithList }
 }
 
-/**
- * The weight in `queryQueue.ts` of a page with large rows: a team reads two at a time. Such a page takes several searches. Among thousands of long
- * titles, each costs Elasticsearch as much as many small pages.
- */
-const largeListBytes = 8 * 1024 * 1024
-
-function makePage(request: ListRequest, { version, indices }: Validators): Making {
+function pageMaker(request: ListRequest, { version, indices }: Validators): AnswerMaker {
   const { ctx, deps, type, filters, parameters, fields } = request
-  const { holder, holdAnswer, runQuery } = ctx.state
+  const { accountKey, turns } = ctx.state
   const pick = pickFields(fields)
-  const list = { ...deps.indexReader, type, teamId: holder.teamId, version, indices }
-  return {
-    whole: async () => {
-      const isLarge = await hasLarge(list, 'summary', runQuery)
-      const bytes = parameters.limit * largeBytes
-      await holdAnswer(isLarge ? maxPageBytes : bytes)
-      const page = await runQuery(
-        (signal) => searchPage(list, filters, parameters, isLarge, signal),
-        isLarge ? largeListBytes : bytes,
-      )
-      return { body: renderPage(parameters, page, pick), totalDocs: page.total }
-    },
-    parts: async () => {
-      let totalDocs = 0
-      const body = await deps.startStream('large pages', ctx, (runPart) => {
-        const parts = exportPage(list, filters, parameters, runPart)
-        return renderPageParts(parameters, parts, pick, (total) => (totalDocs = total))
-      })
-      return { body, totalDocs, contentType: 'json' }
-    },
-    linkOf: (totalDocs) => pageLinks(`${deps.baseUrl}/${lists[type].path}`, ctx.querystring, parameters, totalDocs),
+  const list = { ...deps.indexReader, type, teamId: accountKey.teamId, version, indices }
+  const whole = async () => {
+    const page = await readPage(list, filters, parameters, turns)
+    return { body: renderPage(parameters, page, pick), totalDocs: page.total }
   }
+  const parts = async () => {
+    let totalDocs = 0
+    const rows = exportPage(list, filters, parameters, turns.runPart)
+    const rendered = renderPageParts(parameters, rows, pick, (total) => (totalDocs = total))
+    const body = await deps.startStream('large pages', ctx, rendered)
+    return { body, totalDocs, contentType: 'json' }
+  }
+  return { kind: 'whole or parts', whole, parts }
 }
 
-function makeExport(request: ListRequest, format: ExportFormat): Making {
+/** Not cached with the page, because requests that differ in ignored parameters share a cached page. */
+function setLink({ ctx, deps, type, parameters }: ListRequest, totalDocs: number): void {
+  const link = pageLinks(`${deps.baseUrl}/${lists[type].path}`, ctx.querystring, parameters, totalDocs)
+  if (link !== undefined) ctx.set('Link', link)
+}
+
+function exportMaker(request: ListRequest, format: ExportFormat): AnswerMaker {
   const { ctx, deps, type, filters, parameters, fields } = request
-  const { teamId } = ctx.state.holder
+  const { accountKey, turns, freshness } = ctx.state
+  const { teamId } = accountKey
   const { view, formId } = parameters
   const content = { filters, view, pick: pickFields(fields) }
-  const { freshness } = ctx.state
   const forms = { ...deps.indexReader, type: 'forms' as const, teamId, version: null, indices: freshness.indices.forms }
-  const readTable = (runPart: RunQuery) => readCsvTable(forms, fields ?? lists[type].summary, formId, runPart)
+  const readTable = () => readCsvTable(forms, fields ?? lists[type].summary, formId, turns.runPart)
   const parts = async () => {
     const indices = await nameChangesCursor(request)
-    const lines = (runPart: RunQuery): ExportParts => {
-      const rows = exportList({ ...deps.indexReader, type, teamId, indices }, content, runPart)
-      return format === ndjson ? ndjsonLines(rows) : csvLines(() => readTable(runPart), rows)
-    }
+    const rows = exportList({ ...deps.indexReader, type, teamId, indices }, content, turns.runPart)
+    const lines = format === ndjson ? ndjsonLines(rows) : csvLines(readTable, rows)
     return {
       body: await deps.startStream('exports', ctx, lines),
       contentType: format === csv ? csvContentType : format,
     }
   }
-  return { parts }
+  return { kind: 'parts', parts }
 }
 
 /**
@@ -171,7 +159,7 @@ function makeExport(request: ListRequest, format: ExportFormat): Making {
  * 3. The export searches the new indices: the client gets the row neither in the export nor in the change feed.
  */
 async function nameChangesCursor({ ctx, deps, type, parameters, fields }: ListRequest) {
-  const { teamId } = ctx.state.holder
+  const { teamId } = ctx.state.accountKey
   const { freshness, visible } = await deps.visibleLists.read(type, teamId)
   // A topic may have too many partitions for a cursor. Then its list has no change feed, but can be exported.
   const cursor = visible && attempt(() => cursorNow(visible, { type, teamId, view: parameters.view, fields }))

@@ -119,7 +119,7 @@ const clientErrors: Readonly<Record<ClientError, readonly [ErrorCode, message?: 
 
 const headersOfClientErrors = { 'Content-Type': 'application/json; charset=utf-8', ...privateHeaders }
 
-/** For requests that Node's HTTP parser rejects. */
+/** For requests that Node's HTTP server or `httpServer.ts` refuses, before any middleware runs. */
 export const answerClientError = (log: Logger): Refuse =>
   refuseAndLog(log, headersOfClientErrors, allowedMethods, (reason) => {
     const [code, message = errorAnswers[code][1]] = clientErrors[reason]

@@ -15,11 +15,11 @@ export interface Validators {
   readonly etag: string | undefined
   /** Null while no time can be promised. */
   readonly watermark: string | null
-  /** The indices to which version and watermark belong. Undefined: the read aliases are searched. */
+  /** The indices to which `version` and `watermark` apply. Undefined: the read aliases are searched. */
   readonly indices: ListIndices | undefined
 }
 
-/** `parameters`: all that select the answer, besides team and path. `otherTypes`: further lists on which the ETag depends. */
+/** `parameters`: everything that selects the answer, besides team and path. `otherTypes`: further lists on which the ETag depends. */
 export function validatorsOf(
   ctx: RouteContext,
   type: EntityType,
@@ -29,7 +29,7 @@ export function validatorsOf(
   const { watermark, versions, indices } = ctx.state.freshness
   const version = versions[type]
   const all = [version, ...otherTypes.map((other) => versions[other])]
-  const etag = all.includes(null) ? undefined : etagOf(ctx.state.holder.teamId, all, ctx.path, parameters)
+  const etag = all.includes(null) ? undefined : etagOf(ctx.state.accountKey.teamId, all, ctx.path, parameters)
   return { version, etag, watermark, indices: indices[type] }
 }
 
@@ -50,8 +50,9 @@ function etagOf(
   return `W/"${hash('sha256', text, 'base64url').slice(0, etagCharacters)}"`
 }
 
-export const holdsVersion = (ctx: RouteContext, etag: string | undefined): boolean =>
+/** Whether `If-None-Match` names this ETag, or is `*`. */
+export const clientHasAnswer = (ctx: RouteContext, etag: string | undefined): boolean =>
   etag !== undefined && namesEtag(ctx.get('If-None-Match'), etag)
 
-/** `If-None-Match: *` matches any existing entity; whether it exists is known only once it is read. */
+/** Whether `If-None-Match` is `*`, which matches only an entity that exists: the entity must be read before a 304. */
 export const matchesAny = (ctx: RouteContext): boolean => ctx.get('If-None-Match').trim() === '*'

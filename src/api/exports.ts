@@ -11,7 +11,7 @@ import { releaseOrThrow, whenClosed } from './requestsInFlight.ts'
 import { readDetail } from './search/details.ts'
 import type { ListAt } from './search/indexReader.ts'
 import { weighDetail } from './search/largeRows.ts'
-import type { RunQuery } from './search/searchClient.ts'
+import type { RunQuery } from './search/queryTurns.ts'
 
 export const ndjson = 'application/x-ndjson'
 export const csv = 'text/csv'
@@ -23,9 +23,9 @@ export function exportFormat(ctx: RouteContext): ExportFormat | undefined {
 }
 
 /** A further export is refused at once. */
-const maxExports = { maxRunning: 32, maxRunningPerTenant: 4 }
+const maxExports = { maxRunning: 32, maxRunningPerTeam: 4 }
 /** For large pages (`LargePage`). A further page waits. */
-const maxPages = { maxRunning: 16, maxRunningPerTenant: 2, maxWaiting: 1_000, maxWaitMs: 5_000 }
+const maxPages = { maxRunning: 16, maxRunningPerTeam: 2, maxWaiting: 1_000, maxWaitMs: 5_000 }
 
 export const streamQueues = () => ({ exports: new FairQueue(maxExports), 'large pages': new FairQueue(maxPages) })
 
@@ -34,8 +34,8 @@ export const streamQueues = () => ({ exports: new FairQueue(maxExports), 'large 
  * whole.
  */
 export function createStreams(watchKey: WatchKey, queues = streamQueues()): StartStream {
-  return async (what, ctx, open) => {
-    const { holder, runPart } = ctx.state
+  return async (what, ctx, parts) => {
+    const { teamId } = ctx.state.accountKey
     const queue = queues[what]
     const ended = new AbortController()
     const { signal } = ended
@@ -44,10 +44,10 @@ export function createStreams(watchKey: WatchKey, queues = streamQueues()): Star
       unwatch()
       ended.abort(unavailable('capacity', new Error('the client has disconnected')))
     })
-    const permit = what === 'large pages' ? await queue.acquire(holder.teamId, signal) : queue.acquireNow(holder.teamId)
+    const permit = what === 'large pages' ? await queue.acquire(teamId, signal) : queue.acquireNow(teamId)
     if (permit.kind === 'aborted') signal.throwIfAborted()
     const release = releaseOrThrow(permit, what)
-    const stream = Readable.from(open(runPart), { objectMode: false })
+    const stream = Readable.from(parts, { objectMode: false })
     stream.once('close', release)
     await once(stream, 'readable', { signal })
       .finally(() => signal.throwIfAborted())

@@ -1,7 +1,7 @@
 /** A second call has no effect. */
 export type Release = () => void
 
-/** `full`: no room in total, or in the queue. `own-share`: the tenant uses its own share. `aborted`: by the caller. */
+/** `full`: no room in total, or in the queue. `own-share`: the team uses its own share. `aborted`: by the caller. */
 export type Permit =
   | { readonly kind: 'granted'; readonly release: Release }
   | { readonly kind: 'full' }
@@ -9,21 +9,21 @@ export type Permit =
   | { readonly kind: 'aborted' }
 
 type Bounds = {
-  /** The most weight of all permits, and of one tenant's permits. */
+  /** The most weight of all permits, and of one team's permits. */
   readonly maxRunning: number
-  readonly maxRunningPerTenant: number
+  readonly maxRunningPerTeam: number
   readonly maxWaiting?: number
   readonly maxWaitMs?: number
 }
 
 type Waiter = { readonly weight: number; admit(): void }
-type Tenant = { running: number; readonly waiting: Set<Waiter> }
+type Team = { running: number; readonly waiting: Set<Waiter> }
 /** The waiter whose turn it is, but for which there is too little room. `overtaking`: the running weight that was admitted since. */
-type Next = { readonly waiter: Waiter; readonly tenant: Tenant; overtaking: number }
+type Next = { readonly waiter: Waiter; readonly team: Team; overtaking: number }
 
 /**
- * A weighted semaphore with a bounded queue that serves tenants round robin, so that a busy tenant delays only itself. A permit that would weigh more
- * than its tenant's share weighs the whole share.
+ * A weighted semaphore with a bounded queue that serves teams round robin, so that a busy team delays only itself. A permit that would weigh more
+ * than its team's share weighs the whole share.
  *
  * Room that becomes free is reserved for the next waiter; others get only room that it will not need. Example: there is room for 10, permits of
  * weight 6 run, and the next waiter wants 8. Then 2 more may be admitted, because 8 and 2 fit together. So light waiters neither overtake a heavy
@@ -32,19 +32,19 @@ type Next = { readonly waiter: Waiter; readonly tenant: Tenant; overtaking: numb
 export class FairQueue {
   readonly #bounds: Bounds
   /** In the order of their turns. */
-  readonly #tenants = new Map<string, Tenant>()
+  readonly #teams = new Map<string, Team>()
   #running = 0
   #waiting = 0
   #next: Next | undefined
-  /** The part (0 to 1) of the capacity, and of each tenant's share, that may be granted. */
+  /** The part (0 to 1) of the capacity, and of each team's share, that may be granted. */
   openPart = 1
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds
   }
 
-  get tenants(): number {
-    return this.#tenants.size
+  get teams(): number {
+    return this.#teams.size
   }
 
   /** The part (0 to 1) of the capacity that permits use. */
@@ -54,20 +54,19 @@ export class FairQueue {
 
   async acquire(name: string, signal: AbortSignal, requested = 1, maxWaitMs = this.#bounds.maxWaitMs): Promise<Permit> {
     if (signal.aborted) return { kind: 'aborted' }
-    const tenant = this.#tenantOf(name)
-    const weight = Math.min(requested, this.#bounds.maxRunningPerTenant)
-    const isFirst = tenant.waiting.size === 0
-    if (isFirst && this.#isWithinShare(tenant, weight) && this.#hasRoomFor(weight))
-      return this.#take(name, tenant, weight)
+    const team = this.#teamOf(name)
+    const weight = Math.min(requested, this.#bounds.maxRunningPerTeam)
+    const isFirst = team.waiting.size === 0
+    if (isFirst && this.#isWithinShare(team, weight) && this.#hasRoomFor(weight)) return this.#take(name, team, weight)
     if (this.#waiting >= (this.#bounds.maxWaiting ?? 0)) return { kind: 'full' }
-    return await this.#wait(name, tenant, weight, maxWaitMs, signal)
+    return await this.#wait(name, team, weight, maxWaitMs, signal)
   }
 
   /** Acquires weight 1, without waiting. */
   acquireNow(name: string): Permit {
-    const tenant = this.#tenantOf(name)
-    if (tenant.waiting.size > 0 || tenant.running + 1 > this.#bounds.maxRunningPerTenant) return { kind: 'own-share' }
-    return this.#hasRoomFor(1) ? this.#take(name, tenant, 1) : { kind: 'full' }
+    const team = this.#teamOf(name)
+    if (team.waiting.size > 0 || team.running + 1 > this.#bounds.maxRunningPerTeam) return { kind: 'own-share' }
+    return this.#hasRoomFor(1) ? this.#take(name, team, 1) : { kind: 'full' }
   }
 
   /** However small `part` is, one permit is granted while nothing runs. */
@@ -77,10 +76,10 @@ export class FairQueue {
     this.#admitWaiting()
   }
 
-  #tenantOf = (name: string): Tenant => this.#tenants.get(name) ?? { running: 0, waiting: new Set() }
+  #teamOf = (name: string): Team => this.#teams.get(name) ?? { running: 0, waiting: new Set() }
 
-  #isWithinShare = (tenant: Tenant, weight: number): boolean =>
-    this.#fits(tenant.running, weight, this.#bounds.maxRunningPerTenant)
+  #isWithinShare = (team: Team, weight: number): boolean =>
+    this.#fits(team.running, weight, this.#bounds.maxRunningPerTeam)
 
   /** Whether the weight fits now, and the next waiter will fit beside it. */
   #hasRoomFor = (weight: number): boolean =>
@@ -91,27 +90,27 @@ export class FairQueue {
   #fits = (taken: number, weight: number, room: number): boolean =>
     taken === 0 || taken + weight <= room * this.openPart
 
-  #wait(name: string, tenant: Tenant, weight: number, maxWaitMs: number | undefined, signal: AbortSignal) {
+  #wait(name: string, team: Team, weight: number, maxWaitMs: number | undefined, signal: AbortSignal) {
     const { promise, resolve } = Promise.withResolvers<Permit>()
     const dequeue = (): void => {
       clearTimeout(timer)
       signal.removeEventListener('abort', onAbort)
-      tenant.waiting.delete(waiter)
+      team.waiting.delete(waiter)
       this.#waiting--
       if (this.#next?.waiter === waiter) this.#next = undefined
     }
     const giveUp = (kind: 'full' | 'own-share' | 'aborted'): void => {
       dequeue()
-      this.#forget(name, tenant)
+      this.#forget(name, team)
       resolve({ kind })
       this.#admitWaiting()
     }
     const onAbort = (): void => giveUp('aborted')
     const waitsForOthers = (): boolean => {
-      // A waiter behind another waiter of its tenant waits for its own tenant.
-      const isFirst = tenant.waiting.values().next().value === waiter
-      const fitsOthers = this.#fits(this.#running - tenant.running, weight, this.#bounds.maxRunning)
-      return !fitsOthers || (isFirst && this.#isWithinShare(tenant, weight))
+      // A waiter behind another waiter of its team waits for its own team.
+      const isFirst = team.waiting.values().next().value === waiter
+      const fitsOthers = this.#fits(this.#running - team.running, weight, this.#bounds.maxRunning)
+      return !fitsOthers || (isFirst && this.#isWithinShare(team, weight))
     }
     const timer = setTimeout(() => giveUp(waitsForOthers() ? 'full' : 'own-share'), maxWaitMs)
     signal.addEventListener('abort', onAbort, { once: true })
@@ -119,32 +118,32 @@ export class FairQueue {
       weight,
       admit: (): void => {
         dequeue()
-        resolve(this.#take(name, tenant, weight))
+        resolve(this.#take(name, team, weight))
       },
     }
-    this.#tenants.set(name, tenant)
-    tenant.waiting.add(waiter)
+    this.#teams.set(name, team)
+    team.waiting.add(waiter)
     this.#waiting++
     // Makes the waiter the next one, if its turn has come.
     this.#admitWaiting()
     return promise
   }
 
-  #take(name: string, tenant: Tenant, weight: number): Permit {
-    this.#tenants.delete(name)
-    this.#tenants.set(name, tenant)
+  #take(name: string, team: Team, weight: number): Permit {
+    this.#teams.delete(name)
+    this.#teams.set(name, team)
     const next = this.#next
     if (next !== undefined) next.overtaking += weight
-    tenant.running += weight
+    team.running += weight
     this.#running += weight
     let isReleased = false
     const release = (): void => {
       if (isReleased) return
       isReleased = true
       if (next !== undefined) next.overtaking -= weight
-      tenant.running -= weight
+      team.running -= weight
       this.#running -= weight
-      this.#forget(name, tenant)
+      this.#forget(name, team)
       this.#admitWaiting()
     }
     return { kind: 'granted', release }
@@ -157,20 +156,20 @@ export class FairQueue {
 
   /** The next waiter if it fits, else the first waiter in turn that fits beside it. */
   #admissible(): Waiter | undefined {
-    // `open` may have reduced the share of the tenant in the meantime.
-    if (this.#next && !this.#isWithinShare(this.#next.tenant, this.#next.waiter.weight)) this.#next = undefined
+    // `open` may have reduced the share of the team in the meantime.
+    if (this.#next && !this.#isWithinShare(this.#next.team, this.#next.waiter.weight)) this.#next = undefined
     const next = this.#next?.waiter
     if (next !== undefined && this.#fits(this.#running, next.weight, this.#bounds.maxRunning)) return next
-    for (const tenant of this.#tenants.values()) {
-      const [first] = tenant.waiting
-      if (first === undefined || !this.#isWithinShare(tenant, first.weight)) continue
+    for (const team of this.#teams.values()) {
+      const [first] = team.waiting
+      if (first === undefined || !this.#isWithinShare(team, first.weight)) continue
       if (this.#hasRoomFor(first.weight)) return first
-      this.#next ??= { waiter: first, tenant, overtaking: 0 }
+      this.#next ??= { waiter: first, team, overtaking: 0 }
     }
     return undefined
   }
 
-  #forget(name: string, tenant: Tenant): void {
-    if (tenant.running === 0 && tenant.waiting.size === 0) this.#tenants.delete(name)
+  #forget(name: string, team: Team): void {
+    if (team.running === 0 && team.waiting.size === 0) this.#teams.delete(name)
   }
 }

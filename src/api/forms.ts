@@ -58,7 +58,7 @@ export const formEndpoints: readonly Endpoint<keyof typeof formSchemas>[] = [
     summary: 'List forms',
     description: "All forms of the key's team, newest first by `createdAt`, then by `id` descending.",
     answer: 'FormList',
-    line: 'form',
+    exportedRow: 'form',
   },
   {
     path: '/forms/:id',

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { RouteMiddleware } from './context.ts'
+import type { TeamId } from '../core/model/ids.ts'
+import type { RouteContext, RouteMiddleware } from './context.ts'
 import { unavailable } from './errors.ts'
 import { FairQueue, type Permit } from './fairQueue.ts'
 import { releaseOrThrow, whenClosed } from './requestsInFlight.ts'
-import { ElasticsearchUnavailable, type RunQuery } from './search/searchClient.ts'
+import type { QueryTurns, RunQuery } from './search/queryTurns.ts'
+import { ElasticsearchUnavailable } from './search/searchClient.ts'
 
 const mebibyte = 1024 * 1024
 /** The least weight of a query: at most 64 queries run at once, 36 of one team. With more, Elasticsearch answers no faster. */
@@ -22,9 +24,9 @@ const queues = { maxWaiting: 1_024, maxWaitMs: ofPages.maxWaitMs }
  * The most bytes of queries in flight, in total and of one team. A team may read parts of four exports and a page at once, or one row of 10 MB. Two
  * rows of 10 MB from each of two processes would occupy all threads of a small Elasticsearch.
  */
-const queryBytes = { ...queues, maxRunning: 32 * mebibyte, maxRunningPerTenant: 18 * mebibyte }
+const queryBytes = { ...queues, maxRunning: 32 * mebibyte, maxRunningPerTeam: 18 * mebibyte }
 /** The most bytes of whole answers, reserved from the query until the answer is sent. */
-const answerBytes = { ...queues, maxRunning: 96 * mebibyte, maxRunningPerTenant: 32 * mebibyte }
+const answerBytes = { ...queues, maxRunning: 96 * mebibyte, maxRunningPerTeam: 32 * mebibyte }
 
 export const answerQueue = () => new FairQueue(answerBytes)
 
@@ -32,49 +34,68 @@ const pausesMs = [50, 100, 200, 400, 800, 1_600]
 /** A successful query opens so much more of `queryBytes`. After overloads, at least this part stays open. */
 const partStep = 1 / 64
 
-/**
- * Sets `runQuery`, `runPart` and `holdAnswer` of `RouteState`. A query waits for its team's turn, and is aborted at its deadline or when its client
- * disconnects. While Elasticsearch is overloaded, the query is repeated, and the process may have fewer bytes in flight.
- */
+/** Sets `turns` of `RouteState`. */
 export function queueQueries(answers = answerQueue()): RouteMiddleware {
   const queries = new FairQueue(queryBytes)
   return (ctx, next) => {
-    const { teamId } = ctx.state.holder
-    const runWith =
-      ({ maxWaitMs, deadlineMs }: QueryTimes): RunQuery =>
-      async (send, bytes = 0) => {
-        const query = new AbortController()
-        const giveUp = (): void => query.abort()
-        const timer = setTimeout(giveUp, deadlineMs)
-        whenClosed(ctx.res, giveUp)
-        const turn = () => queries.acquire(teamId, query.signal, Math.max(bytes, smallestBytes), maxWaitMs)
-        return await sendInTurn(queries, turn, send, query.signal).finally(() => {
-          clearTimeout(timer)
-          ctx.res.off('close', giveUp)
-        })
-      }
-    ctx.state.runQuery = runWith(ofPages)
-    ctx.state.runPart = runWith(ofParts)
-    let heldBytes = 0
-    ctx.state.holdAnswer = async (bytes) => {
-      const more = bytes - heldBytes
-      if (more <= 0) return () => undefined
-      const waiting = new AbortController()
-      const giveUp = (): void => waiting.abort()
-      whenClosed(ctx.res, giveUp)
-      const permit = await answers.acquire(teamId, waiting.signal, more)
-      ctx.res.off('close', giveUp)
-      const release = releaseOrThrow(permit, 'answers')
-      heldBytes += more
-      whenClosed(ctx.res, release)
-      return () => {
-        if (ctx.res.closed) return
-        ctx.res.off('close', release)
-        heldBytes -= more
-        release()
-      }
-    }
+    ctx.state.turns = new RequestTurns(queries, answers, ctx.state.accountKey.teamId, ctx.res)
     return next()
+  }
+}
+
+/** The turns of one request, by the queues of the process. */
+class RequestTurns implements QueryTurns {
+  readonly #queries: FairQueue
+  readonly #answers: FairQueue
+  readonly #teamId: TeamId
+  readonly #response: RouteContext['res']
+  #reservedBytes = 0
+
+  constructor(queries: FairQueue, answers: FairQueue, teamId: TeamId, response: RouteContext['res']) {
+    this.#queries = queries
+    this.#answers = answers
+    this.#teamId = teamId
+    this.#response = response
+  }
+
+  readonly run: RunQuery = (send, bytes) => this.#runWithin(ofPages, send, bytes)
+
+  readonly runPart: RunQuery = (send, bytes) => this.#runWithin(ofParts, send, bytes)
+
+  async reserve(bytes: number): Promise<() => void> {
+    const more = bytes - this.#reservedBytes
+    if (more <= 0) return () => undefined
+    const response = this.#response
+    const waiting = new AbortController()
+    const giveUp = (): void => waiting.abort()
+    whenClosed(response, giveUp)
+    const permit = await this.#answers.acquire(this.#teamId, waiting.signal, more)
+    response.off('close', giveUp)
+    const release = releaseOrThrow(permit, 'answers')
+    this.#reservedBytes += more
+    whenClosed(response, release)
+    return () => {
+      if (response.closed) return
+      response.off('close', release)
+      this.#reservedBytes -= more
+      release()
+    }
+  }
+
+  async #runWithin<Answer>(
+    { maxWaitMs, deadlineMs }: QueryTimes,
+    send: (signal: AbortSignal) => Promise<Answer>,
+    bytes = 0,
+  ): Promise<Answer> {
+    const query = new AbortController()
+    const giveUp = (): void => query.abort()
+    const timer = setTimeout(giveUp, deadlineMs)
+    whenClosed(this.#response, giveUp)
+    const turn = () => this.#queries.acquire(this.#teamId, query.signal, Math.max(bytes, smallestBytes), maxWaitMs)
+    return await sendInTurn(this.#queries, turn, send, query.signal).finally(() => {
+      clearTimeout(timer)
+      this.#response.off('close', giveUp)
+    })
   }
 }
 

@@ -2,40 +2,49 @@ import type { Readable } from 'node:stream'
 import type { Answer, AnswerCache, Rendered } from './answerCache.ts'
 import { compressed, compressedStream, compressionFor } from './compression.ts'
 import type { RouteContext } from './context.ts'
-import { holdsVersion, matchesAny, type Validators } from './etag.ts'
+import { clientHasAnswer, matchesAny, type Validators } from './etag.ts'
 import { LargePage } from './search/searchPage.ts'
 
 type Streamed = { readonly body: Readable; readonly contentType: string; readonly totalDocs?: number }
 type Sent = (Answer | Streamed) & { readonly contentType?: string; readonly compression: string | undefined }
 
-/** `whole` may be cached; `parts` are streamed. With both, `parts` is called if `whole` rejects with `LargePage`. */
-export type Making = {
-  readonly mayBeMissing?: boolean
-  /** Not cached, because queries that differ in ignored parameters share one cached answer. */
-  linkOf?(totalDocs: number): string | undefined
-} & (
-  | { readonly whole: () => Promise<Rendered>; readonly parts?: () => Promise<Streamed> }
-  | { readonly whole?: undefined; readonly parts: () => Promise<Streamed> }
-)
+type MakeWhole = () => Promise<Rendered>
+type StartParts = () => Promise<Streamed>
 
-/** Answers 304 if the client has the current answer, else from the cache, else with a new answer. */
-export async function respond(ctx: RouteContext, answers: AnswerCache, validators: Validators, making: Making) {
-  if (holdsVersion(ctx, validators.etag)) {
+/**
+ * How to make an answer. `whole` may be cached; `mayBeMissing`: it rejects with `not_found` for an entity that does not exist. `parts` are streamed.
+ * `whole or parts`: `parts` is called if `whole` rejects with `LargePage`.
+ */
+export type AnswerMaker =
+  | { readonly kind: 'whole'; readonly whole: MakeWhole; readonly mayBeMissing: boolean }
+  | { readonly kind: 'whole or parts'; readonly whole: MakeWhole; readonly parts: StartParts }
+  | { readonly kind: 'parts'; readonly parts: StartParts }
+
+/**
+ * Answers 304 if the client has the current answer, else from the cache, else with a new answer. Resolves with the `totalDocs` of a page, before it is
+ * sent; with undefined for 304 and other answers.
+ */
+export async function respond(
+  ctx: RouteContext,
+  answers: AnswerCache,
+  validators: Validators,
+  maker: AnswerMaker,
+): Promise<number | undefined> {
+  if (clientHasAnswer(ctx, validators.etag)) {
     // `*` does not match an entity that does not exist: `answerOf` throws `not_found`.
-    if (making.mayBeMissing === true && matchesAny(ctx)) await answerOf(ctx, answers, validators, making)
+    if (maker.kind === 'whole' && maker.mayBeMissing && matchesAny(ctx)) await answerOf(ctx, answers, validators, maker)
     setValidators(ctx, validators)
     ctx.status = 304
-    return
+    return undefined
   }
-  const answer = await answerOf(ctx, answers, validators, making)
+  const answer = await answerOf(ctx, answers, validators, maker)
   // A cached or shared answer, too, stays in memory until this client has read it. So it counts among its team's unsent bytes.
-  if (Buffer.isBuffer(answer.body) && ctx.method !== 'HEAD') await ctx.state.holdAnswer(answer.body.length)
+  if (Buffer.isBuffer(answer.body) && ctx.method !== 'HEAD') await ctx.state.turns.reserve(answer.body.length)
   setValidators(ctx, validators)
   ctx.type = answer.contentType ?? 'json'
   if (answer.compression !== undefined) ctx.set('Content-Encoding', answer.compression)
   ctx.body = answer.body
-  const link = making.linkOf?.(answer.totalDocs ?? 0)
-  if (link !== undefined) ctx.set('Link', link)
+  return answer.totalDocs
 }
 
 function setValidators(ctx: RouteContext, { etag, watermark }: Validators): void {
@@ -47,18 +56,24 @@ async function answerOf(
   ctx: RouteContext,
   answers: AnswerCache,
   validators: Validators,
-  { whole, parts }: Making,
+  maker: AnswerMaker,
 ): Promise<Sent> {
-  if (whole === undefined) return await streamed(ctx, parts)
-  try {
-    return await cachedOrMade(ctx, answers, validators, whole)
-  } catch (error) {
-    if (parts === undefined || !(error instanceof LargePage)) throw error
-    return await streamed(ctx, parts)
+  switch (maker.kind) {
+    case 'whole':
+      return await cachedOrMade(ctx, answers, validators, maker.whole)
+    case 'parts':
+      return await streamed(ctx, maker.parts)
+    case 'whole or parts':
+      try {
+        return await cachedOrMade(ctx, answers, validators, maker.whole)
+      } catch (error) {
+        if (!(error instanceof LargePage)) throw error
+        return await streamed(ctx, maker.parts)
+      }
   }
 }
 
-async function streamed(ctx: RouteContext, parts: () => Promise<Streamed>): Promise<Sent> {
+async function streamed(ctx: RouteContext, parts: StartParts): Promise<Sent> {
   const compression = compressionFor(ctx)
   const answer = await parts()
   return { ...answer, compression, ...(compression && { body: compressedStream(answer.body, compression) }) }
@@ -77,7 +92,7 @@ async function cachedOrMade(
   ctx: RouteContext,
   answers: AnswerCache,
   { etag }: Pick<Validators, 'etag'>,
-  make: () => Promise<Rendered>,
+  make: MakeWhole,
 ): Promise<Answer> {
   const compression = compressionFor(ctx)
   const makeAnswer = async (): Promise<Answer> => {
@@ -85,7 +100,7 @@ async function cachedOrMade(
     return { ...rendered, ...(await compressed(rendered.body, compression)) }
   }
   if (etag === undefined) return await makeAnswer()
-  const key = `${ctx.state.holder.teamId} ${etag} ${compression ?? 'identity'}`
+  const key = `${ctx.state.accountKey.teamId} ${etag} ${compression ?? 'identity'}`
   const hasDisconnected = (): boolean => ctx.res.closed && !ctx.res.writableFinished
   return answers.get(key) ?? (await answers.make(key, makeAnswer, hasDisconnected))
 }

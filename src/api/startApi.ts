@@ -8,7 +8,7 @@ import { passed } from '../core/monitoring/health.ts'
 import { serviceCommand } from '../core/process/lifecycle.ts'
 import { type Opening, openStores, type Serving } from '../core/process/openStores.ts'
 import { countRequests } from '../core/redis/countRequests.ts'
-import { readHolders, shareLookups } from '../core/redis/keyLookups.ts'
+import { findKeys, shareLookups } from '../core/redis/keyLookups.ts'
 import { countKeyUse, type KeyUse } from '../core/redis/keyUse.ts'
 import { readVersionsOf } from '../core/redis/listVersions.ts'
 import { AnswerCache } from './answerCache.ts'
@@ -57,7 +57,7 @@ export function openApi(service: Opening, nowMs: () => number, elapsedMs: () => 
   const search = readPrimaries(openSearchClient(elasticsearch, config.INDEX_PREFIX, config.INDEX_ANSWERS), elapsedMs)
   const indexReader = createIndexReader(search, config.DEEP_PAGE_FROM)
   const room = new WaitingRoom((lists) => readVersionsOf(redis, lists), elapsedMs, metrics)
-  const watchKey = watchKeys((digests) => readHolders(redis, digests), nowMs)
+  const watchKey = watchKeys((digests) => findKeys(redis, digests), nowMs)
   const lookUp = shareLookups(redis, countRequests(redis, config.RATE_LIMIT_PER_MINUTE))
   const authentication = authenticate(lookUp, config.RATE_LIMIT_PER_MINUTE, nowMs)
   const answerMemory = answerQueue()
@@ -108,7 +108,12 @@ function listen(
   const { log } = service
   const metrics = requestMetrics(service.metrics, rejectionReasons)
   const app = new Koa<ApiState>()
-    .use(observeRequests<ApiState>(log, metrics, ({ holder }) => ({ teamId: holder?.teamId, keyId: holder?.keyId })))
+    .use(
+      observeRequests<ApiState>(log, metrics, ({ accountKey }) => ({
+        teamId: accountKey?.teamId,
+        keyId: accountKey?.keyId,
+      })),
+    )
     .use(errors(log, metrics.rejected))
     .use(limitRequestsInFlight())
     .use(normalizeRequest)

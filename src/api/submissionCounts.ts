@@ -102,8 +102,8 @@ export const countRecords: Route = async (ctx, { readParameters, indexReader, an
   const parameters = readParameters(ctx, countSubmissionsParameters)
   const validators = validatorsOf(ctx, 'submissions', parameters)
   const { by, code = '', scores: hasScores, timeZone: zone = utc, until } = parameters
-  const { holder, holdAnswer, runQuery } = ctx.state
-  const { teamId } = holder
+  const { accountKey, turns } = ctx.state
+  const { teamId } = accountKey
   const [filter] = submissionsFilters(teamId, parameters, indexReader.hasAnswers)
   if (countsAnswers(groupingOf(by))) expectAnswers(indexReader.hasAnswers, 'by=answer')
   const request = {
@@ -116,10 +116,10 @@ export const countRecords: Route = async (ctx, { readParameters, indexReader, an
     hasScores,
   }
   const countWithin = async (maxBytes: number): Promise<Counts> => {
-    const release = await holdAnswer(maxBytes)
+    const release = await turns.reserve(maxBytes)
     try {
       // Twice `maxBytes`: a count may cost Elasticsearch as much as many pages.
-      return await runQuery((signal) => countSubmissions({ ...request, maxBytes, signal }, nowMs()), 2 * maxBytes)
+      return await turns.run((signal) => countSubmissions({ ...request, maxBytes, signal }, nowMs()), 2 * maxBytes)
     } catch (error) {
       if (!(error instanceof AnswerTooLong)) throw error
       release()
@@ -131,7 +131,7 @@ export const countRecords: Route = async (ctx, { readParameters, indexReader, an
     const { totalDocs, items } = await countWithin(usualBytes)
     return { body: Buffer.from(jsonOf({ totalDocs, by, items })) }
   }
-  await respond(ctx, answers, validators, { whole })
+  await respond(ctx, answers, validators, { kind: 'whole', whole, mayBeMissing: false })
 }
 
 const counts = z.object({

@@ -103,7 +103,7 @@ export const submissionEndpoints: readonly Endpoint<keyof typeof submissionSchem
       'time and so miss updates; `changedSince` and `changedUntil` act on the time of the newest change. A program that must miss nothing follows ' +
       '`/record-changes`.',
     answer: 'SubmissionList',
-    line: 'submission',
+    exportedRow: 'submission',
   },
   {
     path: '/records/:id',

@@ -28,7 +28,7 @@ export const createWaiting =
   (deps: WaitingDeps): WaitForChange =>
   async (ctx, type, hasRows) => {
     const seconds = preferredWaitSeconds(ctx.get('Prefer'))
-    const leave = seconds === undefined ? undefined : deps.room.enter(ctx.state.holder.teamId)
+    const leave = seconds === undefined ? undefined : deps.room.enter(ctx.state.accountKey.teamId)
     if (seconds === undefined || leave === undefined) return
     ctx.set('Preference-Applied', `wait=${seconds}`)
     ctx.state.waitedMs = () => 0
@@ -41,7 +41,7 @@ type WaitRequest = { readonly type: EntityType; readonly waitMs: number; hasRows
 /** Searches again after each change of the list. The freshness is read before each search, so the answer has every change before its watermark. */
 async function untilRows(ctx: RouteContext, deps: WaitingDeps, { type, hasRows, waitMs }: WaitRequest): Promise<void> {
   const { room, elapsedMs, checkAgain } = deps
-  const list = teamList(type, ctx.state.holder.teamId)
+  const list = teamList(type, ctx.state.accountKey.teamId)
   const deadlineMs = elapsedMs() + waitMs
   for (let restMs = 0; !(await hasRows()); restMs = nextRestMs(restMs)) {
     const version = ctx.state.freshness.versions[type]
@@ -90,7 +90,7 @@ export function preferredWaitSeconds(prefer: string): number | undefined {
   return seconds >= 1 && seconds <= maxWaitSeconds ? seconds : undefined
 }
 
-const maxWaiting = { maxRunning: 1_000, maxRunningPerTenant: 10 }
+const maxWaiting = { maxRunning: 1_000, maxRunningPerTeam: 10 }
 const tickMs = 25
 /** Otherwise a change of many lists, or a common deadline, would start too many queries at once. */
 const maxWokenPerTick = 50

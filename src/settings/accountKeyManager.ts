@@ -152,8 +152,8 @@ export class AccountKeyManager {
   }
 
   /**
-   * `held`: the key exists. `surplus`: it exists, but the team's other keys fill all slots. Throws `KeyRefused` when no slot is free, or the key was
-   * deleted.
+   * `held`: the key exists. `surplus`: the key exists, too, but the team's other keys fill all slots. Throws `KeyRefused` when no slot is free, or the
+   * key was deleted.
    */
   async #reserve(team: TeamId, { id }: AccountKey): Promise<'reserved' | 'held' | 'surplus'> {
     const { store, nowMs } = this.#deps
@@ -163,14 +163,13 @@ export class AccountKeyManager {
     return reserved
   }
 
-  /** The record goes to Kafka first, then the key to Redis, where it works from then on. */
   async #add(team: TeamId, key: AccountKey, change: KeyChange): Promise<void> {
     const { store, nowMs } = this.#deps
     const id = key.id as EntityId
     const created = { revision: 1 as Revision, key }
     try {
       await this.#record(created, change)
-      // Redis may have lost the slot, so it is reserved again:
+      // Redis may have lost the slot, so the slot is reserved again:
       //
       // 1. Request A reserves the tenth slot. Redis loses its data, and is filled from Kafka, without A's key.
       // 2. Request B reserves the tenth slot. A and B append their records: eleven keys.
@@ -180,7 +179,7 @@ export class AccountKeyManager {
       if (error instanceof KeyRefused && error.reason === 'deleted') throw error
       const reason = `its record was not completed (${(error as Error).message})`
       const stored = error instanceof KeyRefused ? undefined : await store.find(team, id).catch(() => undefined)
-      // An indexer has read the record in spite of the error, or another process has created the key from the same form, and may have shown it.
+      // An indexer has read the record in spite of the error, or another process has created and perhaps shown the key, from the same form.
       if (stored?.key != null) throw new KeyChangeIncomplete(`key ${id} exists, but ${reason}`)
       const deleted = deletedAfter(created.revision)
       // The key is deleted, not only its slot released: Kafka may have written the record in spite of the error, and the record would become an
@@ -257,7 +256,6 @@ export class AccountKeyManager {
   }
 }
 
-/** Throws `KeyRefused` for an invalid expiry or name. */
 function newKey({ name, by, expires }: CreateKeyRequest, seed: Uint8Array, nowMs: number): Omit<CreatedKey, 'isNew'> {
   // HKDF derives id and plaintext from the seed; neither can be computed from the other.
   const derive = (use: string, bytes: number): Buffer => Buffer.from(hkdfSync('sha256', seed, '', use, bytes))

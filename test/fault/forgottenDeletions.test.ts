@@ -117,7 +117,7 @@ test('a topic that loses LogAppendTime ends its indexer within a minute; the nex
   )
   expect([await lasting.ended(), lasting.log()]).toEqual([
     1,
-    expect.stringContaining('LogAppendTime since it was started'),
+    expect.stringContaining('LogAppendTime since this indexer started'),
   ])
   await pipeline.startIndexer()
   await eventually(async () => (await list(api)).watermark === null)

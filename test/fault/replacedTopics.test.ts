@@ -85,7 +85,7 @@ test.each([
     if (isRedisLost) await loseRedis()
     if (!isRunning) indexer = await startProgram('indexer', pipeline.names)
     const beganAtMs = performance.now()
-    const told = await untilTold(indexer, 'logs', /another log than the one that generation 1 was read from/)
+    const told = await untilTold(indexer, 'logs', /another log than generation 1 was read from/)
     expect(performance.now() - beganAtMs).toBeLessThan(namedWithinMs)
     expect(told).toContain(`${pipeline.names.TOPIC_SUBMISSIONS}/0`)
     expect(await indexer.metric('tidemark_check_ok', 'check="logs"')).toBe(0)

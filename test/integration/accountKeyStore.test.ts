@@ -5,7 +5,7 @@ import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/redis/accountKeyStore.ts'
 import { countRequests } from '../../src/core/redis/countRequests.ts'
-import { type LookUp, readHolders, shareLookups } from '../../src/core/redis/keyLookups.ts'
+import { findKeys, type LookUp, shareLookups } from '../../src/core/redis/keyLookups.ts'
 import { keyState } from '../support/entities.ts'
 import { useRedis } from '../support/redisPair.ts'
 
@@ -24,8 +24,8 @@ afterEach(() => jest.restoreAllMocks())
 const apply = async (id: string, state: AccountKeyState, team = acme): Promise<string> =>
   (await store.apply(team, id as EntityId, state)).kind
 
-test('one call finds the holders of several keys, except unknown keys and keys that two teams claim', async () => {
-  const held = (...plaintexts: string[]) => readHolders(redis, plaintexts.map(digestOf))
+test('one call finds several keys, except unknown keys and keys that two teams claim', async () => {
+  const held = (...plaintexts: string[]) => findKeys(redis, plaintexts.map(digestOf))
   await apply(k1, keyState())
   await apply('k2', keyState({ id: 'k2', digest: digestOf('two'), state: 'revoked' }))
   for (const team of [acme, 'other' as TeamId])
@@ -55,7 +55,7 @@ describe('Requests that arrive during a look-up of keys', () => {
     const answers = await Promise.all(plaintexts.map((each) => asked(each)))
     expect(calls).toHaveBeenCalledTimes(2)
     const counted = answers.map((each) =>
-      each.kind === 'found' ? [each.holder.keyId, each.window.requests] : each.kind,
+      each.kind === 'found' ? [each.accountKey.keyId, each.window.requests] : each.kind,
     )
     expect(counted).toEqual([['k1', 1], ['k1', 2], ['k2', 1], 'unknown', ['k1', 3], ['k2', 2]])
   })
@@ -100,7 +100,7 @@ describe('A request is counted', () => {
     await lookUp(digest, nowMs)
     await store.apply(acme, k1, deletedAfter(1 as Revision))
     await apply('k2', keyState({ id: 'k2' }))
-    expect(await lookUp(digest, nowMs)).toMatchObject({ holder: { keyId: 'k2' }, window: { requests: 1 } })
+    expect(await lookUp(digest, nowMs)).toMatchObject({ accountKey: { keyId: 'k2' }, window: { requests: 1 } })
     expect(await lookUp(digest, nowMs)).toMatchObject({ window: { requests: 2 } })
   })
 
@@ -142,7 +142,7 @@ describe('A request is counted', () => {
     for (const lookUp of [known, unknown]) await expect(lookUp(digest, nowMs)).rejects.toThrow('WRONGTYPE')
     await apply(k1, keyState({ revision: 2, state: 'revoked' }))
     for (const lookUp of [known, unknown])
-      expect(await lookUp(digest, nowMs)).toMatchObject({ holder: { state: 'revoked' }, window: { requests: 0 } })
+      expect(await lookUp(digest, nowMs)).toMatchObject({ accountKey: { state: 'revoked' }, window: { requests: 0 } })
   })
 })
 
@@ -175,7 +175,7 @@ test('a lost store is complete again after a replay, unless Redis loses it durin
   const fold = await store.beginReplay('b')
   await apply(k1, keyState())
   expect(await fold.complete()).toBe(true)
-  expect(await shareLookups(redis)(digestOf('rqp_acct_one'))).toMatchObject({ holder: { keyId: 'k1' } })
+  expect(await shareLookups(redis)(digestOf('rqp_acct_one'))).toMatchObject({ accountKey: { keyId: 'k1' } })
 })
 
 test('a key that Redis loses during its look-up is not taken for unknown', async () => {
@@ -208,8 +208,8 @@ test('a key whose record is gone is forgotten and no longer works; a key with a 
   )
   const forgotten = [...known].sort().map(([id, position]) => store.forget(id, position))
   expect(await Promise.all(forgotten)).toEqual([true, false])
-  const held = await readHolders(redis, ['rqp_acct_one', 'two', 'three'].map(digestOf))
-  expect(held?.map((holder) => holder?.keyId)).toEqual([undefined, 'k2', 'k3'])
+  const held = await findKeys(redis, ['rqp_acct_one', 'two', 'three'].map(digestOf))
+  expect(held?.map((key) => key?.keyId)).toEqual([undefined, 'k2', 'k3'])
   expect((await store.list(acme)).map(({ id }) => id).sort()).toEqual(['k2', 'k3'])
 })
 
@@ -217,7 +217,7 @@ test('a key with live records in two partitions does not work until it is delete
   const inPartition = (partition: number) => appendPositionOf({ partition, offset: 5n })
   await store.apply(acme, k1, keyState(), inPartition(0))
   await store.apply(acme, k1, keyState({ revision: 2 }), inPartition(1))
-  expect(await readHolders(redis, [digestOf('rqp_acct_one')])).toEqual([null])
+  expect(await findKeys(redis, [digestOf('rqp_acct_one')])).toEqual([null])
   expect(await store.contested(9)).toEqual([
     { digest: digestOf('rqp_acct_one'), keys: ['acme/k1', 'acme/k1 in another partition'] },
   ])

@@ -100,7 +100,7 @@ async function foundIn(store: Store): Promise<Map<Digest, string>> {
   const found = digests.map(async (digest): Promise<[Digest, string][]> => {
     const lookup = await store.lookUp(digest)
     if (lookup.kind === 'incomplete') throw new Error('the store is incomplete')
-    return lookup.kind === 'unknown' ? [] : [[digest, `${nameOf(lookup.holder)} ${lookup.holder.state}`]]
+    return lookup.kind === 'unknown' ? [] : [[digest, `${nameOf(lookup.accountKey)} ${lookup.accountKey.state}`]]
   })
   return new Map((await Promise.all(found)).flat())
 }

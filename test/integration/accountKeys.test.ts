@@ -58,9 +58,9 @@ function keysOver(over: Partial<AccountKeyStore> = {}, atMs = nowMs) {
   })
   return { kafka: state, logged, keys }
 }
-const holderOf = async (plaintext: string) => {
+const foundKeyOf = async (plaintext: string) => {
   const lookup = await shareLookups(redis)(digestOf(plaintext))
-  if (lookup.kind === 'found') return lookup.holder
+  if (lookup.kind === 'found') return lookup.accountKey
   return lookup.kind === 'unknown' ? null : 'incomplete'
 }
 
@@ -68,7 +68,7 @@ test('a created key works at once, and Kafka has its record, without the plainte
   const { keys, kafka } = keysOver()
   const { plaintext, key } = await keys.create({ team, name: 'Dashboard', by, expires: '2027-01-01T01:00:00+01:00' })
   const expiresAtMs = Date.parse('2027-01-01T00:00:00Z')
-  expect(await holderOf(plaintext)).toEqual({ teamId: team, keyId: key.id, state: 'active', expiresAtMs })
+  expect(await foundKeyOf(plaintext)).toEqual({ teamId: team, keyId: key.id, state: 'active', expiresAtMs })
   expect(kafka.sent.map((sent) => sent.key)).toEqual([`${team}/${key.id}`])
   expect(JSON.stringify(kafka.sent)).not.toContain(plaintext)
   const [record] = kafka.sent
@@ -93,7 +93,7 @@ describe('A seed', () => {
     asked.push(await keys.create({ team, name: 'another name', by, seed }))
     expect(new Set(asked.map(({ plaintext, key }) => `${plaintext} ${key.id} ${key.name}`)).size).toBe(1)
     expect(await keys.list(team)).toHaveLength(1)
-    expect(await holderOf(asked[0]?.plaintext ?? '')).toMatchObject({ state: 'active' })
+    expect(await foundKeyOf(asked[0]?.plaintext ?? '')).toMatchObject({ state: 'active' })
     const { key } = await keys.create({ team, name: 'n', by })
     expect(key.id).not.toBe(asked[0]?.key.id)
   })
@@ -107,7 +107,7 @@ describe('A seed', () => {
       if (plaintext === '') plaintext = (await keysOver().keys.create(request)).plaintext
     }
     await expect(keys.create(request)).rejects.toThrow(KeyChangeIncomplete)
-    expect(await holderOf(plaintext)).toMatchObject({ state: 'active' })
+    expect(await foundKeyOf(plaintext)).toMatchObject({ state: 'active' })
   })
 
   test('leaves nothing behind when the key is deleted while it is created', async () => {
@@ -241,11 +241,11 @@ test('a key whose revision is the greatest can be revoked, and stays listed unti
     readAccountKeyRecord(Buffer.from(sent?.key ?? ''), Buffer.from(sent?.value ?? ''))
   await keys.revoke({ team, id, by })
   expect(stateIn(kafka.sent.at(-1))).toMatchObject({ ok: true, value: { key: { state: 'revoked', revokedBy: by } } })
-  expect(await holderOf('last')).toMatchObject({ state: 'revoked' })
+  expect(await foundKeyOf('last')).toMatchObject({ state: 'revoked' })
   expect(await keys.list(team)).toMatchObject([{ id, state: 'revoked' }])
   await keys.delete({ team, id, by })
   expect(stateIn(kafka.sent.at(-1))).toMatchObject({ ok: true, value: { key: null } })
-  expect(await holderOf('last')).toBeNull()
+  expect(await foundKeyOf('last')).toBeNull()
   expect(await keys.list(team)).toEqual([])
 })
 
@@ -266,7 +266,7 @@ test.each(['revoke', 'delete'] as const)(
     }
     await keys[change]({ team, id: key.id, by })
     const expected = { revoke: expect.objectContaining({ state: 'revoked' }), delete: null }
-    expect(await holderOf(plaintext)).toEqual(expected[change])
+    expect(await foundKeyOf(plaintext)).toEqual(expected[change])
   },
 )
 

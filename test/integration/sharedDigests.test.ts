@@ -22,12 +22,12 @@ async function append(key: string, name: string | null = 'n'): Promise<void> {
   const value = name === null ? '{"revision":9,"key":null}' : accountKeyRecord({ id, name, digest })
   await pipeline.produce('account-keys', [{ key, value }])
 }
-const holderOf = async (): Promise<string | undefined> => {
+const foundKeyName = async (): Promise<string | undefined> => {
   const lookup = await shareLookups(redis)(digest)
   if (lookup.kind === 'incomplete') throw new Error('the store is incomplete')
-  return lookup.kind === 'unknown' ? undefined : `${lookup.holder.teamId}/${lookup.holder.keyId}`
+  return lookup.kind === 'unknown' ? undefined : `${lookup.accountKey.teamId}/${lookup.accountKey.keyId}`
 }
-const untilHeldBy = (key: string | undefined): Promise<void> => eventually(async () => (await holderOf()) === key)
+const untilHeldBy = (key: string | undefined): Promise<void> => eventually(async () => (await foundKeyName()) === key)
 const contested = (): Promise<number> => indexer.metric('tidemark_contested_account_keys')
 
 test('when two live keys have the same digest, neither works until one is gone, also after a replay, and both are reported', async () => {
@@ -40,7 +40,7 @@ test('when two live keys have the same digest, neither works until one is gone, 
     expect(await indexer.metric('tidemark_contested_account_keys', `key="${key}"`)).toBe(1)
   await redis.lose()
   await eventually(() => store.isComplete())
-  expect(await holderOf()).toBeUndefined()
+  expect(await foundKeyName()).toBeUndefined()
   await append('first/k', null)
   await untilHeldBy('second/k')
   await eventually(async () => (await contested()) === 0)

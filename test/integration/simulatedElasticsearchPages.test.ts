@@ -3,13 +3,13 @@ import { encodeBulk, sendBulk } from '../../indexer/bulk/bulkApi.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../indexer/convertRecord.ts'
 import type { Generation } from '../../indexer/generations/generation.ts'
 import { Generations } from '../../indexer/generations/generations.ts'
-import { readIndexedLogs } from '../../indexer/indexedLogs.ts'
+import { readLogStatesOfDocuments } from '../../indexer/logStatesOfDocuments.ts'
 import { refreshEveryCopy } from '../../indexer/refreshEveryCopy.ts'
 import { exportList } from '../../src/api/search/exportRows.ts'
 import { createIndexReader, type IndexReader } from '../../src/api/search/indexReader.ts'
-import { hasLarge } from '../../src/api/search/largeRows.ts'
+import type { QueryTurns, RunQuery } from '../../src/api/search/queryTurns.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
-import { renderPage, searchPage } from '../../src/api/search/searchPage.ts'
+import { readPage, renderPage } from '../../src/api/search/searchPage.ts'
 import { submissionsFilters } from '../../src/api/submissions.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../../src/core/model/instant.ts'
@@ -29,6 +29,9 @@ const scenes = ['knowledge_quiz', 'scored_quiz']
 const startMs = Date.parse('2026-03-01T10:00:00.000Z')
 const { signal } = new AbortController()
 const request = { signal, requestTimeout: 30_000 }
+/** Nothing waits for a turn. */
+const run: RunQuery = (send) => send(signal)
+const turns: QueryTurns = { run, runPart: run, reserve: async () => () => undefined }
 
 type Replica = { readonly clients: Clients; readonly generation: Generation; readonly reader: IndexReader }
 
@@ -110,14 +113,12 @@ function readList(random: Random): Promise<unknown> {
   const page = { page: 1 + random.below(4), limit: random.pick([1, 3, 7, 20]) }
   if (random.chance(0.8))
     return both(async ({ reader }) => {
-      const isLarge = await hasLarge({ ...reader, ...list }, 'summary', (send) => send(signal))
-      return renderPage(page, await searchPage({ ...reader, ...list }, filters, page, isLarge, signal), asIs).toString()
+      return renderPage(page, await readPage({ ...reader, ...list }, filters, page, turns), asIs).toString()
     })
   const content = { filters, view: 'summary', pick: asIs } as const
   return both(async ({ reader }) => {
     const lines: string[] = []
-    for await (const part of exportList({ ...reader, ...list }, content, (send) => send(signal)))
-      lines.push(...part.map(String))
+    for await (const part of exportList({ ...reader, ...list }, content, run)) lines.push(...part.map(String))
     return lines
   })
 }
@@ -129,7 +130,7 @@ const readLogs = (): Promise<unknown> =>
       { topic: 'submissions', partition: 0, type: 'submissions' },
       { topic: 'submissions', partition: 1, type: 'submissions' },
     ] as const
-    const logs = await readIndexedLogs(clients.elasticsearch, generation, partitions, request)
+    const logs = await readLogStatesOfDocuments(clients.elasticsearch, generation, partitions, request)
     // Random documents may share a position, and then either may be the newest one.
     return [...logs].map(([name, { prefixes }]) => [name, prefixes.map(({ below }) => String(below))])
   })

@@ -16,8 +16,8 @@ import { countRequests } from '../../src/core/redis/countRequests.ts'
 import { type LookUp, shareLookups } from '../../src/core/redis/keyLookups.ts'
 import { countKeyUse } from '../../src/core/redis/keyUse.ts'
 import { readVersionsOf } from '../../src/core/redis/listVersions.ts'
+import { readLogStates, storeLogStates } from '../../src/core/redis/logStates.ts'
 import { readKeyUse } from '../../src/core/redis/readKeyUse.ts'
-import { keepReadLogs, readLogsOf } from '../../src/core/redis/readLogs.ts'
 import { readVisibleList, readVisibleTimes } from '../../src/core/redis/readVisiblePositions.ts'
 import type { RedisConnection } from '../../src/core/redis/redis.ts'
 import { redisKeys } from '../../src/core/redis/redisKeys.ts'
@@ -152,11 +152,13 @@ const listSteps = [
   step('knowsDeletions', generations, ({ link }, generation) => knowsDeletions(link, generation)),
   step('forgetVisiblePositions', generations, ({ link }, generation) => forgetVisiblePositions(link, generation), 1),
   step(
-    'keepReadLogs',
+    'storeLogStates',
     fc.tuple(generations, fc.dictionary(oneOf(...partitions), oneOf('replaced', '7:1000'))),
-    ({ link }, [generation, logs]) => keepReadLogs(link, generation, new Map(Object.entries(logs))),
+    ({ link }, [generation, logs]) => storeLogStates(link, generation, new Map(Object.entries(logs))),
   ),
-  step('readLogsOf', generations, async ({ link }, generation) => byText([...(await readLogsOf(link, generation))])),
+  step('readLogStates', generations, async ({ link }, generation) =>
+    byText([...(await readLogStates(link, generation))]),
+  ),
   step('readVisibleList', fc.tuple(oneOf(...entityTypes), teams), ({ link, newToken }, [type, team]) =>
     readVisibleList(link, type, team, newToken),
   ),

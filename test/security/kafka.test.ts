@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { readKeeping } from '../../indexer/erase/keptRecords.ts'
 import { fetchCommittedOffsets, fetchStartOffsets, rebuildGroup } from '../../indexer/startOffsets.ts'
 import { surveyGroup } from '../../indexer/status/observe.ts'
-import { deadLettersProblem, documentTopics, ensureTopics, sourceTopics } from '../../indexer/topics.ts'
+import { checkDeadLetterSize, documentTopics, ensureTopics, sourceTopics } from '../../indexer/topics.ts'
 import type { Config } from '../../src/core/config/config.ts'
 import { connectKafka } from '../../src/core/kafka/client.ts'
 import { kafkaSink } from '../../src/core/kafka/sink.ts'
@@ -73,7 +73,12 @@ type Hands = {
 const fetchStarts = (source: KafkaSource, { CONSUMER_GROUP: groupId }: Config, topics: readonly string[]) =>
   fetchStartOffsets(source, [], {
     ...{ groupId, rebuildGroupId: rebuildGroup(groupId), topics },
-    ...{ generationOf: () => undefined, keptLogs: new Map(), indexedLogs: async () => new Map(), clock: Date.now },
+    ...{
+      generationOf: () => undefined,
+      storedLogs: new Map(),
+      logStatesOfDocuments: async () => new Map(),
+      clock: Date.now,
+    },
   })
 
 /** What the processes of each user ask of Kafka. */
@@ -82,7 +87,7 @@ const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
     const group = config.CONSUMER_GROUP
     return [
       ensureTopics(source, config, silent),
-      deadLettersProblem(source, config),
+      checkDeadLetterSize(source, config),
       fetchCommittedOffsets(source, group, documentTopics(config)),
       fetchStarts(source, config, sourceTopics(config)),
       surveyGroup(source, config, 1),

@@ -13,8 +13,8 @@ import { countRequests } from '../../src/core/redis/countRequests.ts'
 import { shareLookups } from '../../src/core/redis/keyLookups.ts'
 import { countKeyUse } from '../../src/core/redis/keyUse.ts'
 import { readVersionsOf } from '../../src/core/redis/listVersions.ts'
+import { readLogStates, storeLogStates } from '../../src/core/redis/logStates.ts'
 import { readKeyUse } from '../../src/core/redis/readKeyUse.ts'
-import { keepReadLogs, readLogsOf } from '../../src/core/redis/readLogs.ts'
 import { readVisibleList } from '../../src/core/redis/readVisiblePositions.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/redis/redis.ts'
 import { redisKeys } from '../../src/core/redis/redisKeys.ts'
@@ -110,8 +110,8 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await switchServing(link, { holder: 'holder', from: generation, to, cursorKeys, reached, replaced: new Set() })
     await serving.setServing(link, generation)
     await knowsDeletions(link, generation)
-    await keepReadLogs(link, generation, new Map([['forms/0', 'replaced']]))
-    await readLogsOf(link, generation)
+    await storeLogStates(link, generation, new Map([['forms/0', 'replaced']]))
+    await readLogStates(link, generation)
     await forgetVisiblePositions(link, '9-0123456789abcdef' as GenerationTag)
   },
   'tidemark-settings': async (link) => {

@@ -201,16 +201,16 @@ const errorResponses = (): Response =>
     }),
   )
 
-function responsesOf({ path, summary, answer, line, isFeed }: Endpoint<AnswerName>): Response {
+function responsesOf({ path, summary, answer, exportedRow, isFeed }: Endpoint<AnswerName>): Response {
   const answered = json(referenceTo(answer), exampleOf(answerSchemas[answer]))
-  const ofLists = line === undefined ? [] : (['Link', 'Changes-Cursor'] as const)
+  const ofLists = exportedRow === undefined ? [] : (['Link', 'Changes-Cursor'] as const)
   const isPossible = (code: ErrorCode): boolean =>
     code === 'cursor_expired' ? isFeed === true : code !== 'not_found' || path.includes(':id')
   return {
     200: {
       description: summary,
       headers: named(isFeed ? [...readByCursor, 'Preference-Applied'] : [...read, ...ofLists]),
-      content: line === undefined ? answered : { ...answered, ...exportsOf(line) },
+      content: exportedRow === undefined ? answered : { ...answered, ...exportsOf(exportedRow) },
     },
     ...(isFeed !== true && {
       304: {
@@ -226,13 +226,13 @@ function responsesOf({ path, summary, answer, line, isFeed }: Endpoint<AnswerNam
 
 const referenceTo = (name: AnswerName): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
 
-const exportsOf = (line: string): Response => ({
+const exportsOf = (row: string): Response => ({
   [ndjson]: {
     schema: {
       type: 'string',
       description:
-        `Every matching ${line}, one a line, from one snapshot; without \`limit\` and \`page\`. With \`view=full\` each line is what the ` +
-        `endpoint of a single ${line} answers. An ` +
+        `Every matching ${row}, one a line, from one snapshot; without \`limit\` and \`page\`. With \`view=full\` each line is what the ` +
+        `endpoint of a single ${row} answers. An ` +
         'answer that breaks off is incomplete.',
     },
   },
@@ -240,7 +240,7 @@ const exportsOf = (line: string): Response => ({
     schema: {
       type: 'string',
       description:
-        `The same as CSV (RFC 4180, UTF-8) with a header: one ${line} a line, a column for each field, named by its path with dots. Text is ` +
+        `The same as CSV (RFC 4180, UTF-8) with a header: one ${row} a line, a column for each field, named by its path with dots. Text is ` +
         'quoted; a single quote precedes what a spreadsheet would run.',
     },
   },

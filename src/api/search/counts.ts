@@ -30,7 +30,7 @@ export interface CountRequest {
 
 export type CountedValue = {
   readonly terms: object
-  /** Matches submissions without a value. Undefined if every submission has one, or `terms` counts those without. */
+  /** Matches submissions without a value. Undefined if every submission has a value, or `terms` also counts missing values. */
   readonly none?: object
   /** For answers, whose value may be a list: the text that precedes the value in each term. */
   readonly beginning?: string

@@ -7,8 +7,9 @@ import { allOf, type RowKey } from './hits.ts'
 import { hasAny } from './indexReader.ts'
 import { maxRows, type Pages, type Rows, readParts, weighDetails } from './largeRows.ts'
 import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
+import type { RunQuery } from './queryTurns.ts'
 import { countRows, rangesOfRows } from './rowRanges.ts'
-import { ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
+import { ElasticsearchUnavailable, type SearchedList } from './searchClient.ts'
 import { findPageKeys, firstFound, type PageRequest, type PickRow, type RowsFound } from './searchPage.ts'
 
 export type ExportContent = {
@@ -19,7 +20,7 @@ export type ExportContent = {
 }
 
 const exportLifeMs = 120_000
-/** Renewals within the life of a snapshot. One would suffice, but Elasticsearch may refuse some. */
+/** Renewals within the life of a snapshot. One would suffice if Elasticsearch never refused one. */
 const renewals = 4
 /** A batch of keys takes at most 4 MiB, with ids of any length. */
 const maxKeys = 5_000
@@ -29,7 +30,7 @@ const maxDetailKeys = 1_000
 type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
 
 /**
- * The snapshot expires `lifeMs` after its last search. A timer renews it: a slow client may take longer, and details are read outside of the
+ * The snapshot expires `lifeMs` after its last search. So a timer renews it: a slow client may take longer, and details are read outside of the
  * snapshot.
  */
 export async function* inSnapshot<Part>(
@@ -87,9 +88,9 @@ export const exportPage = (
   request: PageRequest,
   runQuery: RunQuery,
 ): AsyncGenerator<RowsFound, void, undefined> =>
-  inSnapshot(list, runQuery, (snapshot) => readPage(snapshot, filters, request, runQuery), exportLifeMs)
+  inSnapshot(list, runQuery, (snapshot) => readPageParts(snapshot, filters, request, runQuery), exportLifeMs)
 
-async function* readPage(
+async function* readPageParts(
   snapshot: ListSnapshot,
   filters: Filters,
   request: PageRequest,
@@ -158,7 +159,7 @@ async function readLive(list: SearchedList, keys: readonly RowKey[], bytes: numb
 
 /**
  * Each of `ids` with its detail or `deleted`; `bytes` bounds all details together. A missing detail is read again for two seconds, in real time,
- * because it may not be refreshed, or not written, yet. If it is still missing, it is left out.
+ * because it may not be refreshed, or not written, yet. Then it is left out.
  */
 export async function findDetails(
   list: SearchedList,

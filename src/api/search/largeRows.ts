@@ -3,7 +3,8 @@ import { documentId, type EntityId, isIdentifier, teamList } from '../../core/mo
 import { keysOnly, largeOf, newestFirst } from './clauses.ts'
 import { keysIn, type RowKey, searchTeam } from './hits.ts'
 import { hasAny, type ListAt } from './indexReader.ts'
-import type { RunQuery, SearchedList } from './searchClient.ts'
+import type { RunQuery } from './queryTurns.ts'
+import type { SearchedList } from './searchClient.ts'
 
 /**
  * Whether any row of the list has a large `part` (`largeBytes`). Cached for the list version. May miss a large row that a refresh has just shown,

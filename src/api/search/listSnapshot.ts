@@ -13,7 +13,8 @@ import {
   type TimeSpan,
 } from './clauses.ts'
 import * as hits from './hits.ts'
-import { askShard, ElasticsearchUnavailable, type RunQuery, type SearchedList } from './searchClient.ts'
+import type { RunQuery } from './queryTurns.ts'
+import { askShard, ElasticsearchUnavailable, type SearchedList } from './searchClient.ts'
 
 const deadlineMs = 5_000
 

@@ -23,12 +23,12 @@ const copySchema = z.object({
 const shardsSchema = z.object({ shards: z.array(z.array(copySchema)).default([]) })
 
 /**
- * Sends searches of a shard to its primary. Before each search, it requests from the master which node has the primary; for a shard without replicas,
- * once a second. Replicas may show writes that a promotion rolls back:
+ * Sends searches of a shard to its primary. Before each search, requests from the master which node has the primary; for a shard without replicas, at
+ * most once a second. Replicas may show writes that a promotion rolls back:
  *
  * 1. An indexer writes `a@7` (revision 7 of `a`) to the primary and replica 1. A client reads `a@7` from replica 1.
  * 2. The primary is lost. Replica 2, without `a@7`, is promoted.
- * 3. Replica 1 drops `a@7`. The client, which has seen it, gets an older state.
+ * 3. Replica 1 drops `a@7`. The client, which has seen `a@7`, gets an older state.
  *
  * Also, a node that has not noticed that the master removed it would answer from its outdated copy for ever. `elapsedMs`: a monotonic clock.
  */

@@ -6,7 +6,8 @@ import { findDetails } from './exportRows.ts'
 import { type SearchAnswer, searchTeam } from './hits.ts'
 import type { ListAt } from './indexReader.ts'
 import { hasLarge, mostBytesOf, mostPartBytes, readParts } from './largeRows.ts'
-import { AnswerTooLong, ElasticsearchUnavailable, type RunQuery } from './searchClient.ts'
+import type { QueryTurns, RunQuery } from './queryTurns.ts'
+import { AnswerTooLong, ElasticsearchUnavailable } from './searchClient.ts'
 import { maxPageBytes, type PickRow } from './searchPage.ts'
 
 /** Log positions of one partition, from `from` (inclusive) to `below` (exclusive). */
@@ -28,15 +29,13 @@ export type ChangesSearch = {
 }
 
 /**
- * A log position, and there after the row whose list `position` is `after`. Only rows that a rebuild has carried over from a replaced log share a log
- * position, which is 0.
+ * Where a page begins: at a log position; among rows that share it, after the row whose list `position` is `after`. Only rows that a rebuild has
+ * carried over from a replaced log share a log position: 0.
  */
 export type PlaceInWalk = { readonly at: LogPosition; readonly after: string | undefined }
 
 /** `next` is undefined after the last row. */
 export type ChangesPage = { readonly items: readonly Buffer[]; readonly next: PlaceInWalk | undefined }
-
-type Turns = { readonly runQuery: RunQuery; readonly holdAnswer: (bytes: number) => Promise<() => void> }
 
 /** `order`: the list `position`; a deletion has none. */
 type Row = { readonly at: LogPosition; readonly order: string | undefined; readonly item: Buffer }
@@ -55,10 +54,10 @@ type RowsPage = { readonly rows: readonly Row[]; readonly next: PlaceInWalk | un
  * A page has at most `limit` rows and `maxPageBytes`; a larger row is a page of its own. A walk needs no snapshot: a row that changes before it is
  * read gets a position above the walk's target, and comes in the next walk. If all rows of a page have changed, the next page is read at once.
  */
-export async function searchChanges(changes: ChangesSearch, turns: Turns): Promise<ChangesPage> {
+export async function searchChanges(changes: ChangesSearch, turns: QueryTurns): Promise<ChangesPage> {
   let { ranges, after } = changes
   while (ranges.length > 0) {
-    const page = await readPage({ ...changes, ranges, after }, turns)
+    const page = await readRowsPage({ ...changes, ranges, after }, turns)
     const { rows, next } = withinPage(page)
     ranges = next === undefined ? [] : rangesFrom(ranges, next.at)
     const [first] = ranges
@@ -68,7 +67,6 @@ export async function searchChanges(changes: ChangesSearch, turns: Turns): Promi
   return { items: [], next: undefined }
 }
 
-/** The parts of the ranges at or above a position. */
 export const rangesFrom = (ranges: readonly PositionRange[], position: LogPosition): readonly PositionRange[] =>
   ranges
     .map(({ from, below }) => ({ from: from < position ? position : from, below }))
@@ -84,9 +82,9 @@ function withinPage({ rows, next }: RowsPage): RowsPage {
   return end === -1 ? { rows, next } : { rows: rows.slice(0, end), next: placeAfter(rows[end - 1]) }
 }
 
-async function readPage(changes: ChangesSearch, turns: Turns): Promise<RowsPage> {
+async function readRowsPage(changes: ChangesSearch, turns: QueryTurns): Promise<RowsPage> {
   const { list, view } = changes
-  if (view === 'full' || (await hasLarge(list, 'summary', turns.runQuery))) return await readByKeys(changes, turns)
+  if (view === 'full' || (await hasLarge(list, 'summary', turns.run))) return await readByKeys(changes, turns)
   try {
     return await readSmallRows(changes, turns)
   } catch (error) {
@@ -96,31 +94,31 @@ async function readPage(changes: ChangesSearch, turns: Turns): Promise<RowsPage>
 }
 
 /** For a list without large rows: one search, or two (`firstOf`). */
-async function readSmallRows(changes: ChangesSearch, { runQuery, holdAnswer }: Turns): Promise<RowsPage> {
+async function readSmallRows(changes: ChangesSearch, turns: QueryTurns): Promise<RowsPage> {
   const mostBytes = Math.min(changes.limit * largeBytes, mostPartBytes)
-  const release = await holdAnswer(mostBytes)
+  const release = await turns.reserve(mostBytes)
   const rows = await firstOf(changes, (part) =>
-    runQuery(async (signal) => rowsIn(await search({ ...changes, ...part }, {}, signal), changes.pick), mostBytes),
+    turns.run(async (signal) => rowsIn(await search({ ...changes, ...part }, {}, signal), changes.pick), mostBytes),
   )
   if (rows.length === 0) release()
   return { rows, next: nextAfter(rows, changes.limit) }
 }
 
 /** Reads positions and sizes first, then the rows, in parts of bounded bytes. */
-async function readByKeys(changes: ChangesSearch, { runQuery, holdAnswer }: Turns): Promise<RowsPage> {
+async function readByKeys(changes: ChangesSearch, turns: QueryTurns): Promise<RowsPage> {
   const part = changes.view === 'full' ? 'detail' : 'summary'
   const allKeys = await firstOf(changes, (some) =>
-    runQuery(async (signal) => keysIn(await search({ ...changes, ...some }, keysOnly(part), signal), part)),
+    turns.run(async (signal) => keysIn(await search({ ...changes, ...some }, keysOnly(part), signal), part)),
   )
   const keys = withinLarge(allKeys)
   if (keys.length === 0) return { rows: [], next: undefined }
-  await holdAnswer(Math.max(keys[0]?.bytes ?? 0, Math.min(mostBytesOf(keys), maxPageBytes + mostPartBytes)))
+  await turns.reserve(Math.max(keys[0]?.bytes ?? 0, Math.min(mostBytesOf(keys), maxPageBytes + mostPartBytes)))
   const rows: Row[] = []
   let count = 0
   let bytes = 0
   const readRows = part === 'detail' ? readWhole : readSummaries
   const read = async (some: readonly ChangeKey[], mostBytes: number): Promise<readonly Buffer[]> => {
-    const more = await readRows(changes, some, mostBytes, runQuery)
+    const more = await readRows(changes, some, mostBytes, turns.run)
     rows.push(...more)
     count += some.length
     return more.map(({ item }) => item)
@@ -143,7 +141,7 @@ function withinLarge(keys: readonly ChangeKey[]): readonly ChangeKey[] {
   return end === -1 ? keys : keys.slice(0, end)
 }
 
-/** Undefined if the search has returned fewer rows than `limit`, because it has reached the end. */
+/** Undefined at the end: the search has returned fewer rows than `limit`. */
 const nextAfter = (rows: readonly Placed[], limit: number): PlaceInWalk | undefined =>
   rows.length < limit ? undefined : placeAfter(rows.at(-1))
 
@@ -254,7 +252,7 @@ type ReadRows = (
   runQuery: RunQuery,
 ) => Promise<readonly Row[]>
 
-/** Leaves out rows that have changed since their keys were read. */
+/** Leaves out rows that have changed after their keys were read. */
 const readSummaries: ReadRows = async (changes, keys, bytes, runQuery) => {
   const first = keys[0]
   const last = keys.at(-1)
@@ -272,9 +270,9 @@ const readSummaries: ReadRows = async (changes, keys, bytes, runQuery) => {
 }
 
 /**
- * Whole entities, at least as new as their keys. An entity that was deleted since is left out: the deletion comes in the next walk. An entity without
- * a detail is left out, too: Elasticsearch has refused the detail, so the record is a dead letter. When the dead letter is replayed, the row gets a
- * new position (`listToRepeat` of the indexer), and comes then.
+ * Reads whole entities, which may be newer than their keys. An entity that was deleted since is left out: the deletion comes in the next walk. If
+ * Elasticsearch has refused the detail of a record, which is a dead letter then, the row has the former detail, or is left out without one. When the
+ * dead letter is replayed, the row gets a new position (`listToRepeat` of the indexer), and comes then.
  */
 const readWhole: ReadRows = async ({ list, pick }, keys, bytes, runQuery) => {
   const live = keys.filter(({ isDeleted }) => !isDeleted).map(({ id }) => id)

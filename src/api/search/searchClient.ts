@@ -31,12 +31,6 @@ export type SearchedList = SearchClient &
     readonly indices: ListIndices | undefined
   }
 
-/**
- * Runs a query in the team's turn (`queryQueue.ts`). While Elasticsearch is overloaded, repeats it, up to six times and until the deadline. `bytes`:
- * the most that the query returns.
- */
-export type RunQuery = <Answer>(send: (signal: AbortSignal) => Promise<Answer>, bytes?: number) => Promise<Answer>
-
 type UnavailableReason =
   | 'unreachable' // no connection
   | 'deadline' // no response in time
@@ -74,7 +68,7 @@ export class AnswerTooLong extends Error {
   override readonly name = 'AnswerTooLong'
 }
 
-/** Searches the index that the list's `indices` name, else the index of the read alias. */
+/** Sends a request to the team's shard: of the index that the list's `indices` name, else of the read alias. */
 export async function askShard(
   { indexPrefix, send, type, teamId, indices }: SearchedList,
   kind: DocumentKind,

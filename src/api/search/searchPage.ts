@@ -1,8 +1,10 @@
+import { largeBytes } from '../../core/elasticsearch/documentFormat.ts'
 import { type Filter, type Filters, newestFirst, ofTeam } from './clauses.ts'
 import { allOf, rowsIn, searchTeam, totalOf } from './hits.ts'
 import type { ListAt } from './indexReader.ts'
-import { mostBytesOf } from './largeRows.ts'
+import { hasLarge, mostBytesOf } from './largeRows.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
+import type { QueryTurns } from './queryTurns.ts'
 import { rangeOfPage } from './rowRanges.ts'
 
 /** The first page is 1. */
@@ -13,7 +15,29 @@ export type RowsFound = { readonly total: number; readonly rows: readonly Buffer
 /** Larger pages are streamed in parts. A page without large rows (`largeBytes`) is always smaller. */
 export const maxPageBytes = 2 * 1024 * 1024
 
+/**
+ * The weight in `queryQueue.ts` of a page with large rows: a team reads two at a time. Such a page takes several searches. Among thousands of long
+ * titles, each costs Elasticsearch as much as many small pages.
+ */
+const largeListBytes = 8 * 1024 * 1024
+
 export class LargePage extends Error {}
+
+/** One page (`searchPage`), with memory reserved for its bytes. Rejects with `LargePage` above `maxPageBytes`. */
+export async function readPage(
+  list: ListAt,
+  filters: Filters,
+  request: PageRequest,
+  turns: QueryTurns,
+): Promise<RowsFound> {
+  const isLarge = await hasLarge(list, 'summary', turns.run)
+  const bytes = request.limit * largeBytes
+  await turns.reserve(isLarge ? maxPageBytes : bytes)
+  return await turns.run(
+    (signal) => searchPage(list, filters, request, isLarge, signal),
+    isLarge ? largeListBytes : bytes,
+  )
+}
 
 /**
  * One page, newest first, with the exact total, by the first filter that finds a row. Before offset `deepPageFrom`, each filter takes one search. A
@@ -23,14 +47,14 @@ export function searchPage(
   list: ListAt,
   filters: Filters,
   request: PageRequest,
-  hasLarge: boolean,
+  isLarge: boolean,
   signal: AbortSignal,
 ): Promise<RowsFound> {
   const isDeep = offsetOf(request) >= list.deepPageFrom
-  const readPage = hasLarge ? largePage : deepPage
+  const read = isLarge ? largePage : deepPage
   return firstFound(filters, (filter) =>
-    isDeep || hasLarge
-      ? list.readSnapshot(list, (snapshot) => readPage(snapshot, filter, request, signal))
+    isDeep || isLarge
+      ? list.readSnapshot(list, (snapshot) => read(snapshot, filter, request, signal))
       : shallowPage(list, filter, request, signal),
   )
 }

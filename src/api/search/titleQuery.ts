@@ -40,7 +40,7 @@ export function exactTitle(teamId: TeamId, typed: string): Clause {
 function exactWords(terms: Terms, sought: readonly titles.SoughtWord[]): Clause {
   const [first, ...others] = sought
   const isOneWord = first !== undefined && others.length === 0 && isPlain(first) && !first[0].isMarked
-  if (isOneWord) return terms.holding(first[0].text)
+  if (isOneWord) return terms.containing(first[0].text)
   return all(withFreedom(titles.requiredWords(sought)).map((word) => exactWord(terms, word)))
 }
 
@@ -86,7 +86,7 @@ function exactWord(terms: Terms, { word, isFirst, isFree }: FreeWord): Clause {
 }
 
 const exactPlain = (terms: Terms, word: titles.TitleWord): Clause =>
-  titles.mayStandInside(word) ? terms.holding(word.text) : terms.starting(word.text)
+  titles.mayStandInside(word) ? terms.containing(word.text) : terms.starting(word.text)
 
 /**
  * Matches words as one word: `e-mail` finds "email", `covid19` finds "COVID-19". Words that punctuation joins to a short word match only whole words:
@@ -95,7 +95,7 @@ const exactPlain = (terms: Terms, word: titles.TitleWord): Clause =>
 function exactJoined(terms: Terms, words: titles.SoughtWord): Clause[] {
   if (!titles.areJoinable(words)) return []
   const text = titles.textOf(words)
-  if (words.every(({ isMarked }) => !isMarked)) return [terms.holding(text)]
+  if (words.every(({ isMarked }) => !isMarked)) return [terms.containing(text)]
   return [titles.lengthOf(text) < titles.minWordLength ? terms.equal(text) : terms.starting(text)]
 }
 
@@ -109,7 +109,7 @@ function covered(terms: Terms, words: titles.SoughtWord, mayBeginInside = false)
   const pairs = words.slice(1).map((word, at) => {
     const before = words[at] ?? only
     const both = titles.pair(before, word)
-    if (mayBeginInside && at === 0 && titles.isSpelt(before)) return terms.holding(both)
+    if (mayBeginInside && at === 0 && titles.isSpelt(before)) return terms.containing(both)
     // After a CJK character, a word matches beginnings of words.
     return titles.isSpelt(word) ? terms.starting(both) : terms.equal(both)
   })
@@ -161,7 +161,7 @@ interface Terms {
   /** A word begins with the text. */
   starting(text: string): Clause
   /** A word contains the text. */
-  holding(text: string): Clause
+  containing(text: string): Clause
   /** A word is the text. */
   equal(text: string): Clause
   /** One of the texts is two or three adjacent words joined, or a pair of syllables. */
@@ -186,7 +186,7 @@ function termsOf(teamId: TeamId, mostMistakes = 0): Terms {
   }
   return {
     starting: (text) => eachPiece(text, (piece) => ({ prefix: { titleWords: { value: salt + piece } } })),
-    holding: (text) => anywhere('titleWords', text),
+    containing: (text) => anywhere('titleWords', text),
     equal: (text) => ({ match: { titleWords: { query: salt + text } } }),
     joined: (...texts) => ({
       match: { titleJoined: { query: texts.map((text) => salt + text).join(' '), operator: 'or' } },

@@ -31,8 +31,8 @@ export const asBytes = ({ connectionPool }: Client) => ({ context: bytesContext,
  * Works around three bugs of `UndiciConnection`:
  * - When a caller aborts its request, the client marks the node as dead. Here an abort is reported as `RequestAbortedError`, which does not count against
  *   the node.
- * - When a request times out, the connection dispatches `abort` on the caller's signal, which ends everything else that listens to the signal. Here each
- *   request has a signal of its own.
+ * - When a request times out, the connection dispatches `abort` on the caller's signal, which ends everything else that listens to it. Here each request
+ *   has a signal of its own.
  * - A request ends after the client's timeout even if the request has a longer one. Here the client's timeout bounds only the pause between two parts of a
  *   body.
  */
@@ -124,7 +124,7 @@ export const connectElasticsearch = (config: Config): Client =>
 
 const httpsPort = 443
 const major = 9
-/** The first that can remove an index block while it is being added. */
+/** The first release that can remove an index block while the block is being added. */
 const minor = 1
 const needed = `Elasticsearch ${major}.${minor} or a later ${major} is needed`
 /** Replicas of an overloaded shard may lack documents of their primary (elastic/elasticsearch#158212). */

@@ -10,9 +10,9 @@ const stopDeadlineMs = 6_000
 const maxLingerMs = 1_000
 /** A connection without traffic for this long during a request is closed, unless bytes wait for the client (`slowReaders.ts`). */
 export const stallMs = 60_000
-/** Each check counts exactly this time against a slow reader, even if it runs late: while the machine was suspended, for example, no client could read. */
+/** Each check counts exactly this time against a slow reader, even if the check runs late: while a machine is suspended, for example, no client can read. */
 const slowReaderCheckMs = 1_000
-/** Longer than usual load balancers use an idle connection. Otherwise their request could arrive while the server closes it. */
+/** Longer than usual load balancers use an idle connection. Otherwise a request could arrive while the server closes the connection. */
 const keepAliveMs = 65_000
 /** Further connections are closed at once. */
 const maxConnections = 20_000
@@ -32,7 +32,7 @@ export async function serve(
   refuse: Refuse,
   patienceMs = () => usualPatienceMs,
 ): Promise<ResettingServer> {
-  /** Until its answer is sent, the latest request of each connection. */
+  /** The latest request of each connection, until its answer is sent. */
   const last = new WeakMap<Duplex, Exchange>()
   const handle: RequestListener = (request, response) => {
     const { socket } = request
@@ -75,7 +75,7 @@ type Exchange = { readonly request: IncomingMessage; readonly response: ServerRe
 function hangUp(socket: Duplex, last: Exchange | undefined, renderAnswer: () => string): void {
   const end = (): unknown => (socket.writable ? socket.end(renderAnswer()) : socket.destroy())
   if (last?.request.complete) last.response.once('close', end)
-  // The body of the last request is malformed, but its answer has begun. The client would mistake the error answer for the rest of the first.
+  // The body of the last request is malformed, but its answer has begun. The client would mistake the error answer for the rest of this answer.
   else if (last?.response.headersSent) socket.destroy()
   else end()
 }
@@ -100,7 +100,7 @@ export const portOf = (server: Server): number => (server.address() as AddressIn
 export async function stopServing(server: ResettingServer, drainMs = 0): Promise<void> {
   const deadline = setTimeout(() => server.closeAllConnections(), stopDeadlineMs)
   server.endKeepAlive()
-  // A client may be sending a request on an idle connection. If the server closed it, the client could not know whether the request was served.
+  // A client may be sending a request on an idle connection. If the server closed this connection, the client would not know whether the request was served.
   if (drainMs > 0) await sleep(Math.min(drainMs, maxLingerMs))
   // A connection stays open after an answer without `Connection: close`, and server.close() would wait for it.
   const idle = setInterval(() => server.closeIdleConnections(), 50)
@@ -109,7 +109,7 @@ export async function stopServing(server: ResettingServer, drainMs = 0): Promise
   clearInterval(idle)
 }
 
-/** Closes the connection of an unfinished answer. In HTTP/1.0 by TCP RST: an orderly close may mark the end of the body there. */
+/** Closes the connection of an unfinished answer. For HTTP/1.0, by TCP RST: there, an orderly close may mark the end of the body. */
 export function cutOff({ req }: ServerResponse): void {
   if (req.httpVersion === '1.0') req.socket.resetAndDestroy()
   else req.socket.destroy()

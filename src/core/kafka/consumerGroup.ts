@@ -18,7 +18,7 @@ export type FetchedBatch = TopicPartition & {
   readonly position: Offset
   /** In offset order. A record counts as taken once the iterator is past it. Example: a loop over 5 to 9 breaks at 7, so the next batch begins at 7. */
   readonly records: Iterable<SourceRecord>
-  /** The high watermark, if compaction has removed records of this batch. Up to there, later records of the same keys are still to be read. */
+  /** The high watermark, if compaction has removed records of this batch: later records of the same keys are below it. */
   readonly gapBelow: bigint | undefined
   /** When the latest control record, or record of an aborted transaction, was appended (epoch ms); undefined without such a record. */
   readonly skippedAtMs: number | undefined
@@ -109,7 +109,6 @@ export function groupMember(kafka: Kafka, options: GroupOptions): GroupMember {
   }
 }
 
-/** `onFailure` gets the error of a crash or of a callback. */
 function subscribeToEvents(consumer: Consumer, options: GroupOptions, onFailure: (error: unknown) => void): void {
   const { CRASH, REBALANCING, GROUP_JOIN, START_BATCH_PROCESS } = consumer.events
   consumer.on(CRASH, ({ payload }) => onFailure(payload.error))

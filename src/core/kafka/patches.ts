@@ -39,7 +39,7 @@ type FetchExchange<Answer> = { readonly response: { decode(bytes: Buffer): Promi
  * - It supports one of four codecs, and verifies no checksum.
  * - It takes minutes for some thousands of headers.
  * - One damaged batch fails the whole fetch.
- * - It fetches offsets that compaction has removed again and again.
+ * - It fetches again and again the offsets that compaction has removed.
  * - It returns records of an aborted transaction if a fetch begins inside several transactions.
  */
 export function replaceFetchDecoder(): void {
@@ -127,7 +127,7 @@ function replaceModule<Exports>(name: string, replace: (exports: Exports) => Exp
 type Build<Parts, Answer> = (parts: Parts) => Answer
 
 /**
- * Makes the admin client return log end offsets. Last stable offsets, which it would return, stop at an open transaction, so a consumer could seem caught
+ * Makes the admin client return log end offsets. Otherwise it returns last stable offsets, which stop at an open transaction: a consumer could seem caught
  * up (`simulatedKafka.test.ts`). Requests of consumers name an isolation level already.
  */
 export function fetchLogEndOffsets(): void {
@@ -192,7 +192,7 @@ export function announceJoining(): void {
 
 /**
  * Fails the consumer when a broker reports its offset as out of range; the next consumer reads the committed offset again. KafkaJS would overwrite the
- * commit with the first offset of the partition, even if only a former leader has reported this (`simulatedKafka.test.ts`).
+ * commit with the first offset of the partition, even if only a former leader has reported the error (`simulatedKafka.test.ts`).
  */
 export function keepCommitsOutOfRange(): void {
   const { prototype } = load('kafkajs/src/consumer/consumerGroup') as {

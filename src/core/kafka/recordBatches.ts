@@ -4,7 +4,7 @@ import { RecordBytes } from './recordBytes.ts'
 import { decompressRecords } from './recordCompression.ts'
 import { noHeaders, RecordHeaders } from './recordHeaders.ts'
 
-/** A record, or a placeholder: it has no content, and makes KafkaJS go on after its offset. */
+/** A record, or a placeholder, which has no content, and makes KafkaJS go on after its offset. */
 export type FetchedRecord = {
   readonly offset: string
   readonly timestamp: string
@@ -116,7 +116,8 @@ async function decodeBatch(batch: Buffer, reading: Reading, records: FetchedReco
     bytes.end = decompressed.length
   }
   if (count > 0 && bytes.at !== decompressed.length) throw new Error(`it is longer than its ${count} records`)
-  // Compaction may have removed the last records of the batch. KafkaJS continues after the last record that it gets, so it would fetch them for ever.
+  // Compaction may have removed the last records of the batch. KafkaJS continues after the last record that it gets: without a placeholder, it would fetch
+  // the removed records for ever.
   const last = lastOffsetOf(batch)
   if (reading.next <= last) {
     records.push(gapRecord(last))
@@ -137,7 +138,7 @@ async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigin
   const length = bytes.varint()
   if (length < 0 || length > bytes.end - bytes.at) throw new Error('a record is cut off')
   bytes.end = bytes.at + length
-  // The attributes of a record, which are unused so far.
+  // The unused attributes.
   bytes.skip(1)
   const timestampDelta = bytes.varlong()
   const offset = header.first + BigInt(bytes.varint())
@@ -169,7 +170,7 @@ export const gapRecord = (last: bigint): FetchedRecord => ({
   isGap: true,
 })
 
-/** Makes placeholders of control records and aborted records. KafkaJS would drop their timestamps, which the indexer stores as latest append time. */
+/** Turns control records and aborted records into placeholders. KafkaJS would drop their timestamps, which the indexer needs as latest append times. */
 export function withSkipped(records: readonly FetchedRecord[]): readonly FetchedRecord[] {
   if (!records.some(({ isControlRecord }) => isControlRecord)) return records
   return records.map((record) => {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { foldCharacters, maxSearchedCharacters } from './foldCharacters.ts'
 import type { TeamId } from './ids.ts'
 
-/** The prefix of a team's indexed terms: wildcard and fuzzy queries read few terms of other teams. (Every search filters by team.) */
+/** The prefix of a team's indexed terms, by which wildcard and fuzzy queries skip most terms of other teams. (Every search filters by team.) */
 export const titleSalt = (teamId: TeamId): string => hash('sha256', teamId, 'base64url').slice(0, titleSaltLength)
 
 export const titleSaltLength = 8
@@ -13,7 +13,7 @@ const kinds = ['cjk', 'hangul', 'number', 'letters', 'emoji'] as const
 export type TitleWord = {
   readonly kind: (typeof kinds)[number]
   readonly text: string
-  /** The text before this word: none, punctuation, or text that includes a space. */
+  /** What stands between the previous word and this word: nothing, punctuation, or text that includes a space. */
   readonly gap: 'none' | 'mark' | 'space'
   /** Whether punctuation stands right before the word: .net, (emea). */
   readonly isMarked: boolean
@@ -56,7 +56,6 @@ function isGroupAfter(before: string, between: string, text: string): boolean {
   return /^\d{3}[+#]*$/.test(text) || (between === ',' && /^\d{2}$/.test(text))
 }
 
-/** 10,000 becomes 10000. */
 const withGroupsJoined = (words: readonly TitleWord[]): TitleWord[] =>
   splitWhere(words, (_, after) => !after.isGroup).flatMap((run) => {
     // A number that ends with a group of two digits is a decimal fraction or a list: 1,25.
@@ -153,7 +152,7 @@ function termsOf(words: readonly TitleWord[]): Terms {
     ]),
     /** Two and three adjacent words without the spaces between them; pairs of adjacent Hangul syllables. */
     joined: unique([...joinedWords(spelt), ...words.flatMap(hangulPairs)]),
-    /** A search by a half-typed word with a typo finds these. */
+    /** For searches by a half-typed word with a typo. */
     starts: unique(words.flatMap(startsOf)),
   }
 }
@@ -211,7 +210,7 @@ export type SoughtWord = readonly [TitleWord, ...TitleWord[]]
 const optionalWords =
   /^(?:a|an|and|are|as|at|be|by|for|from|in|into|is|it|its|of|on|or|that|the|their|these|this|those|to|was|were|with)$/
 
-/** The distinct parts of each reading of a search text. Punctuation alone has no parts. */
+/** The distinct parts of each reading (`readings`) of a search text. Punctuation alone has no parts. */
 export const soughtReadings = (typed: string): SoughtWord[][] =>
   readings(titleWords(typed)).map((words) => {
     const groups = splitWhere(words, isApart)

@@ -6,6 +6,7 @@ export type CheckOutcome = { readonly ok: true } | { readonly ok: false; readonl
 
 export const passed: CheckOutcome = { ok: true }
 export const failed = (problem: string): CheckOutcome => ({ ok: false, problem })
+export const problemIn = (outcome: CheckOutcome): string | undefined => (outcome.ok ? undefined : outcome.problem)
 
 /** A rejection counts as a failure. */
 export type Check = (signal: AbortSignal) => Promise<CheckOutcome>
@@ -13,20 +14,6 @@ export type Check = (signal: AbortSignal) => Promise<CheckOutcome>
 export type Checks = Readonly<Record<string, Check>>
 
 export type CheckResult = CheckOutcome & { readonly name: string }
-
-/** Name of a check → its problem; undefined means no problem. */
-export type Problems = Readonly<Record<string, () => Promise<string | undefined>>>
-
-export const checksOf = (problems: Problems): Checks =>
-  Object.fromEntries(
-    Object.entries(problems).map(([name, readProblem]) => [
-      name,
-      async () => {
-        const problem = await readProblem()
-        return problem === undefined ? passed : failed(problem)
-      },
-    ]),
-  )
 
 const deadlineMs = 2_000
 /** Short at first, because engines usually answer while a process starts. */

@@ -7,7 +7,7 @@ import { script } from './redis.ts'
  *
  * Once an indexer has read the record of a deletion, the deletion moves to the hash `deletedKeys`, which grows for ever. So no script reads all of it.
  *
- * The hash `accountKey` of a digest has a field `<teamId>/<keyId>` → holder for each live key (active, revoked or expired) with the digest. A key with
+ * The hash `accountKey` of a digest has a field `<teamId>/<keyId>` → `FoundKey` for each live key (active, revoked or expired) with the digest. A key with
  * live records in two partitions has a second field, `<teamId>/<keyId> in another partition`: if one record is deleted, the other could bring the key
  * back. A digest with several fields is contested: no request is accepted with it.
  */
@@ -21,14 +21,14 @@ local function decode(field)
 end`
 
 /**
- * Lua `claim(digests, contested, digest, name, holder, isSplit)`: adds the key `name` to the hash of its digest, or removes it if `holder` is nil. Then
+ * Lua `claim(digests, contested, digest, name, found, isSplit)`: adds the key `name` to the hash of its digest, or removes it if `found` is nil. Then
  * updates the set `contested`. `isSplit`: the key has live records in two partitions.
  */
 const claim = `
-local function claim(digests, contested, digest, name, holder, isSplit)
+local function claim(digests, contested, digest, name, found, isSplit)
   local claims = digests .. digest
-  if holder then redis.call('HSET', claims, name, holder) else redis.call('HDEL', claims, name, name .. ' in another partition') end
-  if holder and isSplit then redis.call('HSET', claims, name .. ' in another partition', holder) end
+  if found then redis.call('HSET', claims, name, found) else redis.call('HDEL', claims, name, name .. ' in another partition') end
+  if found and isSplit then redis.call('HSET', claims, name .. ' in another partition', found) end
   redis.call(redis.call('HLEN', claims) > 1 and 'SADD' or 'SREM', contested, digest)
 end`
 
@@ -38,7 +38,7 @@ end`
  */
 export const applyScript = script(`${decode}${claim}
 local teamKeys, deletedKeys, digests, contested = unpack(KEYS)
-local team, id, position, value, holder, complete, runId = unpack(ARGV)
+local team, id, position, value, found, complete, runId = unpack(ARGV)
 if complete and redis.call('GET', complete) ~= runId then return {'incomplete'} end
 local old, oldPosition, oldValue = decode(redis.call('HGET', teamKeys, id) or redis.call('HGET', deletedKeys, id))
 local new, place = decode(position .. ' ' .. value)
@@ -74,7 +74,7 @@ end
 
 store(value)
 if old.key and not (new.key and new.key.digest == old.key.digest) then claim(digests, contested, old.key.digest, name) end
-if new.key then claim(digests, contested, new.key.digest, name, holder, split) end
+if new.key then claim(digests, contested, new.key.digest, name, found, split) end
 return {'applied'}`)
 
 /** Returns 0 and changes nothing if the position of the key's newest record is not the expected one. */

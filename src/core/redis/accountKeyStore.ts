@@ -11,14 +11,14 @@ import {
 } from '../model/ids.ts'
 import { type Instant, toInstant } from '../model/instant.ts'
 import { applyScript, completeScript, forgetScript, reserveScript } from './accountKeyScripts.ts'
-import type { KeyHolder } from './keyLookups.ts'
+import type { FoundKey } from './keyLookups.ts'
 import type { RedisConnection } from './redis.ts'
 import { scanHashes } from './scanHashes.ts'
 
 /**
  * `incomplete`: keys are missing in Redis, so nothing was applied. `stale`: the same or a newer state is stored. `conflict`: another state of the same
- * revision is stored. `newest`: a stored state to append again, because compaction would delete its record, which is before the applied record; or because
- * a deletion's record may never have been appended.
+ * revision is stored. `newest`: a stored state to append again, because its record is before the applied record, so that compaction would delete it; or
+ * because a deletion's record may never have been appended.
  */
 export type Applied = {
   readonly kind: 'applied' | 'incomplete' | 'stale' | 'conflict'
@@ -51,7 +51,7 @@ export class AccountKeyStore {
     this.#redis = redis
   }
 
-  /** Undefined while keys are missing in the present run of Redis. */
+  /** The present run of Redis (`runIn`); undefined while keys are missing in it. */
   async completeRun(): Promise<string | undefined> {
     const { client, keys, runId } = this.#redis
     const completeOn = await client.get(keys.accountKeysComplete)
@@ -72,9 +72,9 @@ export class AccountKeyStore {
   ): Promise<Applied> {
     const { keys, runId } = this.#redis
     const names = [keys.teamKeys(teamId), keys.deletedKeys(teamId), keys.accountKey(''), keys.contestedDigests]
-    const holder = state.key === null ? '' : JSON.stringify(holderOf(teamId, keyId, state.key))
+    const found = state.key === null ? '' : JSON.stringify(foundKeyOf(teamId, keyId, state.key))
     const required = when === 'always' ? [] : [keys.accountKeysComplete, runId() ?? '']
-    const values = [teamId, keyId, position ?? '', accountKeyValue(state), holder, ...required]
+    const values = [teamId, keyId, position ?? '', accountKeyValue(state), found, ...required]
     const [kind, newest] = (await applyScript(this.#redis, names, values)) as ApplyReply
     return { kind, newest: newest == null ? undefined : (JSON.parse(newest) as AccountKeyState) }
   }
@@ -170,7 +170,7 @@ export class AccountKeyStore {
   }
 }
 
-export const holderOf = (teamId: TeamId, keyId: EntityId, { state, expiresAt }: AccountKey): KeyHolder => ({
+export const foundKeyOf = (teamId: TeamId, keyId: EntityId, { state, expiresAt }: AccountKey): FoundKey => ({
   teamId,
   keyId,
   state,

@@ -10,10 +10,10 @@ import {
 } from './listVersions.ts'
 import { type RedisConnection, script } from './redis.ts'
 
-/** `expiresAtMs` (epoch ms) is null for a key without expiry. */
-export type KeyHolder = { teamId: TeamId; keyId: EntityId; state: 'active' | 'revoked'; expiresAtMs: number | null }
+/** An account key as a look-up finds it, perhaps revoked or expired. `expiresAtMs` (epoch ms) is null for a key without expiry. */
+export type FoundKey = { teamId: TeamId; keyId: EntityId; state: 'active' | 'revoked'; expiresAtMs: number | null }
 
-export const isValid = ({ state, expiresAtMs }: KeyHolder, nowMs: number): boolean =>
+export const isValid = ({ state, expiresAtMs }: FoundKey, nowMs: number): boolean =>
   state === 'active' && (expiresAtMs === null || nowMs < expiresAtMs)
 
 export type RequestWindow = { readonly requests: number; readonly leftMs: number }
@@ -28,7 +28,7 @@ export type CountRequests = (key: string, requests: number) => Promise<RequestWi
 export type Lookup =
   | {
       readonly kind: 'found'
-      readonly holder: KeyHolder
+      readonly accountKey: FoundKey
       readonly freshness: Freshness
       readonly window: RequestWindow
     }
@@ -39,23 +39,23 @@ export type Lookup =
 export type LookUp = (digest: Digest, countedAtMs?: number) => Promise<Lookup>
 
 const lastUseLifeSeconds = 90 * 86_400
-/** More digests would block Redis for too long: it answers no other client while it runs the script. */
+/** More digests would block Redis for too long: while it runs the script, Redis answers no other client. */
 const maxKeysPerCall = 64
-/** The next request with an evicted digest needs a second round trip. */
+/** The bound of `opened`: the next request with an evicted digest needs a second round trip. */
 const maxOpened = 10_000
 
-/** A contested digest has no holder, even if all but one of its keys are revoked. */
+/** A contested digest finds no key, even if all but one of its keys are revoked. */
 const lookupScript = script(`${freshnessLua}
 local function lookUp(digest)
-  local holders = redis.call('HVALS', digest)
-  if #holders ~= 1 then return false end
-  return {holders[1], unpack(freshnessOf(cjson.decode(holders[1]).teamId, 2))}
+  local found = redis.call('HVALS', digest)
+  if #found ~= 1 then return false end
+  return {found[1], unpack(freshnessOf(cjson.decode(found[1]).teamId, 2))}
 end
 local replies = {redis.call('GET', ARGV[1])}
 for i = ${2 + freshnessValueCount}, #ARGV do table.insert(replies, lookUp(ARGV[i])) end
 return replies`)
 
-type LookupReply = readonly [complete: string | null, ...(readonly [holder: string, ...FreshnessReply] | null)[]]
+type LookupReply = readonly [complete: string | null, ...(readonly [key: string, ...FreshnessReply] | null)[]]
 
 /** Requests with the same digest that share a call. */
 type PendingLookup = {
@@ -140,7 +140,7 @@ function countingIn({ client, keys }: RedisConnection, count: CountRequests): Co
   const opened = new LRUCache<Digest, string>({ max: maxOpened })
 
   /** For display only, so no request waits for this or fails with it. */
-  const noteUse = ({ teamId, keyId }: KeyHolder, atMs: number): void => {
+  const noteUse = ({ teamId, keyId }: FoundKey, atMs: number): void => {
     const name = keys.lastUse(teamId)
     Promise.all([client.hset(name, keyId, atMs), client.expire(name, lastUseLifeSeconds)]).catch(() => undefined)
   }
@@ -157,15 +157,15 @@ function countingIn({ client, keys }: RedisConnection, count: CountRequests): Co
     answer: async (pending, lookup, counted) => {
       const { digest, countedAtMs, requests } = pending
       if (lookup.kind === 'incomplete' || countedAtMs === undefined) return resolveAll(pending, lookup)
-      if (lookup.kind === 'unknown' || !isValid(lookup.holder, countedAtMs)) {
+      if (lookup.kind === 'unknown' || !isValid(lookup.accountKey, countedAtMs)) {
         opened.delete(digest)
         return resolveAll(pending, lookup)
       }
-      const { holder } = lookup
-      const key = `${holder.teamId}/${holder.keyId}`
+      const { accountKey } = lookup
+      const key = `${accountKey.teamId}/${accountKey.keyId}`
       opened.set(digest, key)
       const window = await (counted?.key === key ? counted.window : count(key, requests.length))
-      if (window.requests === requests.length) noteUse(holder, countedAtMs)
+      if (window.requests === requests.length) noteUse(accountKey, countedAtMs)
       const before = window.requests - requests.length
       for (const [nth, { resolve }] of requests.entries())
         resolve({ ...lookup, window: { ...window, requests: before + nth + 1 } })
@@ -183,28 +183,28 @@ function rejectAll({ requests }: PendingLookup, error: unknown): void {
 
 function lookupIn(reply: LookupReply[1] | undefined): Lookup {
   if (reply == null) return { kind: 'unknown' }
-  const [holder, ...freshness] = reply
+  const [key, ...freshness] = reply
   return {
     kind: 'found',
-    holder: JSON.parse(holder) as KeyHolder,
+    accountKey: JSON.parse(key) as FoundKey,
     freshness: freshnessIn(freshness),
     window: uncounted,
   }
 }
 
 /**
- * Null for an unknown or contested digest. Undefined unless the store is complete before and after: Redis may lose all keys meanwhile, or a replay may
- * end, and then a null would prove nothing.
+ * Null for an unknown or contested digest. Undefined unless the store is complete before and after: if Redis loses all keys meanwhile, or a replay
+ * ends, a null proves nothing.
  */
-export async function readHolders(
+export async function findKeys(
   { client, keys, runId }: RedisConnection,
   digests: readonly Digest[],
-): Promise<(KeyHolder | null)[] | undefined> {
+): Promise<(FoundKey | null)[] | undefined> {
   const before = client.get(keys.accountKeysComplete)
   const hashes = digests.map((digest) => client.hvals(keys.accountKey(digest)))
   const [first, last, ...claims] = await Promise.all([before, client.get(keys.accountKeysComplete), ...hashes])
   if (first === null || first !== last || last !== runId()) return undefined
-  return claims.map(([holder, ...others]) =>
-    holder === undefined || others.length > 0 ? null : (JSON.parse(holder) as KeyHolder),
+  return claims.map(([key, ...others]) =>
+    key === undefined || others.length > 0 ? null : (JSON.parse(key) as FoundKey),
   )
 }

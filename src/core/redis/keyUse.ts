@@ -1,6 +1,6 @@
 import { type DocumentId, documentId, type EntityType, entityIdOf, teamIdOf } from '../model/ids.ts'
 import { type Instant, toInstant } from '../model/instant.ts'
-import type { KeyHolder } from './keyLookups.ts'
+import type { FoundKey } from './keyLookups.ts'
 import type { RedisConnection } from './redis.ts'
 
 /** The numbers of a key that are counted: all its requests, those of them that were answered 429, and those that were answered 400. */
@@ -13,14 +13,14 @@ export type UseCounts = Readonly<Record<CountedUse, number>>
 /** Counts what keys are used for, for the settings area. Nothing waits for it, or fails with it. */
 export interface KeyUse {
   /** Counts a request of a key that was accepted. `status`: of its answer. */
-  count(holder: Holder, status: number): void
+  count(key: UsedKey, status: number): void
   /** Notes that a key has read a change feed. `readTo`: every change until this time was answered; undefined if this answer does not tell. */
-  noteFeed(holder: Holder, type: EntityType, readTo: Instant | undefined): void
+  noteFeed(key: UsedKey, type: EntityType, readTo: Instant | undefined): void
   /** Adds what was counted since the last time to Redis. Never rejects. */
   share(): Promise<void>
 }
 
-type Holder = Pick<KeyHolder, 'teamId' | 'keyId'>
+type UsedKey = Pick<FoundKey, 'teamId' | 'keyId'>
 type FeedUse = { readonly askedAtMs: number; readonly readTo: Instant | undefined }
 type Uses = Record<CountedUse, number> & { readonly feeds: Map<EntityType, FeedUse> }
 
@@ -43,7 +43,7 @@ export function countKeyUse(redis: RedisConnection, nowMs: () => number, random:
   let used = new Map<DocumentId, Uses>()
   let timer: NodeJS.Timeout | undefined
 
-  const usesOf = ({ teamId, keyId }: Holder): Uses | undefined => {
+  const usesOf = ({ teamId, keyId }: UsedKey): Uses | undefined => {
     const id = documentId(teamId, keyId)
     const known = used.get(id)
     if (known !== undefined || used.size >= maxKeys) return known
@@ -68,15 +68,15 @@ export function countKeyUse(redis: RedisConnection, nowMs: () => number, random:
   }
 
   return {
-    count: (holder, status) => {
-      const uses = usesOf(holder)
+    count: (key, status) => {
+      const uses = usesOf(key)
       if (uses === undefined) return
       uses.requests++
       if (status === 429) uses.refusals++
       if (status === 400) uses.mistakes++
     },
-    noteFeed: (holder, type, readTo) => {
-      const feeds = usesOf(holder)?.feeds
+    noteFeed: (key, type, readTo) => {
+      const feeds = usesOf(key)?.feeds
       feeds?.set(type, { askedAtMs: nowMs(), readTo: readTo ?? feeds.get(type)?.readTo })
     },
     share,

@@ -4,7 +4,7 @@ import { type Instant, toInstant } from '../model/instant.ts'
 import { type RedisConnection, script } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
-/** Changes with every visible change of a list or of an entity in it. The API makes ETags from it. */
+/** Changes with every visible change of a list or its entities. The API makes ETags from it. */
 export type ListVersion = Branded<string, 'ListVersion'>
 
 /** Read by one script, so that watermark and versions are true of these indices. */

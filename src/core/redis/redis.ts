@@ -28,7 +28,7 @@ const connectionPollMs = 50
 const sentinelReconnectMs = 1_000
 const runIdRetryMs = 500
 /**
- * The run changes without a reconnect: a promoted master without a replica changes its replication id after an hour. A process with the former id would
+ * The run may change without a reconnect: a promoted master without a replica changes its replication id after an hour. A process with the former id would
  * treat the account keys as incomplete for ever.
  */
 const runIdPollMs = 5_000
@@ -85,7 +85,7 @@ function credentialsOf(config: Partial<Config>): Pick<RedisOptions, 'tls' | 'use
   }
 }
 
-/** Redis has no such database, or the user no permission. */
+/** Whether Redis has no such database, or the user no permission. */
 export const refusesDatabase = (error: Error): boolean =>
   error instanceof ReplyError && (error as { command?: { name?: string } }).command?.name === 'select'
 

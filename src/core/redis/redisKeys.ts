@@ -42,7 +42,7 @@ export interface RedisKeys {
    * - `withheld`: `1` once the generation may lack deletions; its change feeds are not served then
    */
   readonly visiblePositions: (type: EntityType, generation: GenerationTag | '') => string
-  /** Hash, 1 y, topic/partition → state of the log from which the generation was read. `keepReadLogs`. */
+  /** Hash, 1 y, topic/partition → state of the log from which the generation was read. `storeLogStates`. */
   readonly readLogs: (generation: GenerationTag) => string
   /** String: the tag of the generation whose indices, positions and list versions requests use. `switchServing`, `setServing`. */
   readonly serving: string

@@ -14,9 +14,9 @@ import {
  *
  * 1. Raises the positions and times of the next generation to those that the rebuild has reached.
  * 2. Returns `behind` if a position of the next generation is lower than in the serving generation: followers may have read further already. No indexer
- *    raises the latter while the rebuild owns the lock.
+ *    raises the serving generation's positions while the rebuild owns the lock.
  * 3. Raises the times of the next generation to those of the serving generation. Example: in the serving generation, everything that was appended before
- *    12:00 is below offset 70. By step 2 the next generation shows everything below 70, too, so 12:00 is true of it as well.
+ *    12:00 is below offset 70. By step 2 the next generation shows everything below 70, too, so 12:00 is true of the next generation as well.
  * 4. Makes the next generation serve, and deletes the lock.
  *
  * If the reply is lost and the script runs again, it returns `switched` again.

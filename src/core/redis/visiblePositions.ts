@@ -18,7 +18,7 @@ export type PublishedPartition = {
   /** The position that this indexer has published last; before its first publication, the committed offset. */
   readonly from: bigint
   readonly to: bigint
-  /** Everything that was appended before this time (epoch ms) is below `to`. 0 if unknown, as without log-append times: removes the stored time. */
+  /** Everything that was appended before this time (epoch ms) is below `to`. 0: unknown, as without log-append times; the stored time is removed. */
   readonly timeMs: number
 }
 
@@ -83,7 +83,7 @@ end`
  * - Tokens of changed lists are replaced in the same step. Earlier: a follower could read the new token with the old positions, and would get "nothing
  *   new" when the positions move. Later: a follower with the old token would get "nothing new" although the change is visible.
  * - If a stored position is missing or below `from`, Redis has lost a publication, perhaps with tokens of lists that this round does not name. A new salt
- *   gives every list another version, so that no client gets 304 for a changed list. So does the first round with `mayLackDeletions`.
+ *   gives every list another version, so that no client gets 304 for a changed list. The first round with `mayLackDeletions` changes the salt, too.
  * - While a rebuild owns the lock of the switch, the serving generation publishes list versions, but no positions.
  * - Requests search the indices of an entity type once every partition of its topic has a position.
  */

@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts'
 
-const publisher = 'indexer/visibilityPublisher.ts'
+const publisher = 'indexer/progressPublisher.ts'
 const positions = 'src/core/redis/visiblePositions.ts'
 const changes = 'src/api/changes.ts'
 
@@ -56,7 +56,7 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
   'positions-across-gaps': {
     themes: ['rebuild', 'generations'],
     seed: 1,
-    file: 'indexer/visibleProgress.ts',
+    file: 'indexer/publishedPosition.ts',
     from: 'return this.#endAtStart !== undefined && position >= this.#endAtStart && position >= this.#gapBelow',
     to: 'return true',
   },

@@ -17,21 +17,21 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'commit-before-refresh': {
     themes: ['crashes'],
     seed: 2,
-    file: 'indexer/visibilityPublisher.ts',
+    file: 'indexer/progressPublisher.ts',
     from: 'await this.#makeSearchable(ranges)\n',
     to: 'await this.#commit(progress)\n    await this.#makeSearchable(ranges)\n',
   },
   'written-lists-forgotten-when-a-step-fails': {
     themes: ['redis', 'refusals'],
     seed: 127,
-    file: 'indexer/visibilityPublisher.ts',
+    file: 'indexer/progressPublisher.ts',
     from: '      for (const list of written) this.#written.add(list)\n',
     to: '',
   },
   'clock-read-after-the-end-offsets': {
     themes: ['delays'],
     seed: 74,
-    file: 'indexer/visibilityPublisher.ts',
+    file: 'indexer/progressPublisher.ts',
     from: `    const askedAtMs = await this.#readClocks()
     const ranges = await offsetRanges()`,
     to: `    const ranges = await offsetRanges()
@@ -40,9 +40,9 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'dead-letter-not-awaited': {
     themes: ['contract', 'network'],
     seed: 21,
-    file: 'indexer/pipeline.ts',
-    from: 'this.#failUnlessDone(letter.then(count))',
-    to: "letter.catch(() => undefined)\n      count('dead-letter')",
+    file: 'indexer/recordHandler.ts',
+    from: 'this.#failUnlessDone(letter.then((outcome) => this.#count(record, outcome, onProcessed)))',
+    to: "letter.catch(() => undefined)\n      this.#count(record, 'dead-letter', onProcessed)",
   },
   'commit-of-another-generation-counts': {
     themes: ['generations'],
@@ -54,7 +54,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'watermark-in-the-future': {
     themes: ['clocks'],
     seed: 2,
-    file: 'indexer/visibilityPublisher.ts',
+    file: 'indexer/progressPublisher.ts',
     from: 'Math.min(beforeMs, redisMs)',
     to: 'Math.max(beforeMs, redisMs)',
   },
@@ -171,9 +171,9 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'stale-write-leaves-no-token': {
     themes: ['crashes', 'groups'],
     seed: 318,
-    file: 'indexer/pipeline.ts',
-    from: 'assigned.visible.noteWrite(list, record.offset)\n        this.publisher.noteWrite(list)',
-    to: "if (outcome.kind !== 'stale') {\n          assigned.visible.noteWrite(list, record.offset)\n          this.publisher.noteWrite(list)\n        }",
+    file: 'indexer/recordHandler.ts',
+    from: 'assigned.visible.noteWrite(list, record.offset)\n      publisher.noteWrite(list)',
+    to: "if (outcome.kind !== 'stale') {\n        assigned.visible.noteWrite(list, record.offset)\n        publisher.noteWrite(list)\n      }",
   },
   'other-content-is-stale': {
     themes: ['contract'],

@@ -5,11 +5,11 @@ import type { ApiContext, RouteContext } from '../../../src/api/context.ts'
 import { digestOf } from '../../../src/core/model/accountKey.ts'
 import type { Digest, EntityId, TeamId } from '../../../src/core/model/ids.ts'
 import { AccountKeysIncomplete } from '../../../src/core/redis/accountKeyStore.ts'
-import type { KeyHolder, Lookup } from '../../../src/core/redis/keyLookups.ts'
+import type { FoundKey, Lookup } from '../../../src/core/redis/keyLookups.ts'
 import type { Freshness } from '../../../src/core/redis/listVersions.ts'
 import { handClock } from '../../support/handClock.ts'
 
-const holder: KeyHolder = {
+const accountKey: FoundKey = {
   ...{ teamId: 'team-1' as TeamId, keyId: 'key-1' as EntityId, state: 'active', expiresAtMs: null },
 }
 const freshness: Freshness = {
@@ -17,8 +17,8 @@ const freshness: Freshness = {
   indices: { forms: undefined, submissions: undefined },
 }
 const window = { requests: 1, leftMs: 1_000 }
-const lookupOf = (holder: KeyHolder | null): Lookup =>
-  holder === null ? { kind: 'unknown' } : { kind: 'found', holder, freshness, window }
+const lookupOf = (accountKey: FoundKey | null): Lookup =>
+  accountKey === null ? { kind: 'unknown' } : { kind: 'found', accountKey, freshness, window }
 
 const headersSet: Record<string, unknown> = {}
 const contextOf = (authorization: string, res = new EventEmitter()): ApiContext =>
@@ -29,7 +29,7 @@ const contextOf = (authorization: string, res = new EventEmitter()): ApiContext 
 
 describe('a key that is looked up again', () => {
   const judgeAgain = async (lookup: Lookup, nowMs = 0): Promise<unknown> => {
-    const ctx = Object.assign(contextOf('Bearer rqp_acct_1'), { state: { holder } }) as unknown as RouteContext
+    const ctx = Object.assign(contextOf('Bearer rqp_acct_1'), { state: { accountKey } }) as unknown as RouteContext
     try {
       await createRecheck(
         async () => lookup,
@@ -42,13 +42,13 @@ describe('a key that is looked up again', () => {
   }
 
   test('passes with the current watermark and versions', async () => {
-    expect(await judgeAgain(lookupOf(holder))).toEqual({ holder, freshness })
+    expect(await judgeAgain(lookupOf(accountKey))).toEqual({ accountKey, freshness })
   })
 
   test.each([
     ['unknown', null, 0],
-    ['expired', { ...holder, expiresAtMs: 100 }, 100],
-    ['now that of another team', { ...holder, teamId: 'team-2' as TeamId }, 0],
+    ['expired', { ...accountKey, expiresAtMs: 100 }, 100],
+    ['now that of another team', { ...accountKey, teamId: 'team-2' as TeamId }, 0],
   ])('is refused when it is %s', async (_why, found, nowMs) => {
     expect(await judgeAgain(lookupOf(found), nowMs)).toMatchObject({
       code: 'unauthorized',
@@ -62,9 +62,9 @@ describe('a key that is looked up again', () => {
 })
 
 test('a team may have 512 concurrent requests, and all teams 2,048; a refused request gets the RateLimit headers, too', async () => {
-  let teamId = holder.teamId
+  let teamId = accountKey.teamId
   const pass = authenticate(
-    async () => lookupOf({ ...holder, teamId }),
+    async () => lookupOf({ ...accountKey, teamId }),
     1,
     () => 0,
   )
@@ -89,18 +89,18 @@ test('a team may have 512 concurrent requests, and all teams 2,048; a refused re
 
 const [first, second] = ['rqp_acct_1', 'rqp_acct_2'] as const
 const [one, two] = [digestOf(first), digestOf(second)]
-const holderOf = (keyId: string): KeyHolder => ({ ...holder, keyId: keyId as EntityId })
+const accountKeyOf = (keyId: string): FoundKey => ({ ...accountKey, keyId: keyId as EntityId })
 
 /** A watch whose clock and ticks, and whose Redis, are in the hands of the test. */
 function openWatch() {
-  const found = new Map<Digest, KeyHolder | null>([
-    [one, holderOf('one')],
-    [two, holderOf('two')],
+  const found = new Map<Digest, FoundKey | null>([
+    [one, accountKeyOf('one')],
+    [two, accountKeyOf('two')],
   ])
   const asked: Digest[][] = []
   const refused: string[] = []
   const { nowMs, isTicking, tickAt } = handClock()
-  let read = async (digests: readonly Digest[]): Promise<(KeyHolder | null)[] | undefined> =>
+  let read = async (digests: readonly Digest[]): Promise<(FoundKey | null)[] | undefined> =>
     digests.map((digest) => found.get(digest) ?? null)
   const watchKey = watchKeys((digests) => {
     asked.push([...digests])
@@ -113,7 +113,7 @@ function openWatch() {
     },
     watch: (name: string, key: string, keyId: string) => {
       const carrier = { get: () => `Bearer ${key}`, req: { headersDistinct: {} } }
-      const ctx = { ...carrier, state: { holder: holderOf(keyId) } } as unknown as RouteContext
+      const ctx = { ...carrier, state: { accountKey: accountKeyOf(keyId) } } as unknown as RouteContext
       return watchKey(ctx, () => refused.push(name))
     },
   }
@@ -122,10 +122,10 @@ function openWatch() {
 afterEach(() => jest.useRealTimers())
 
 test.each([
-  ['revoked', { ...holderOf('one'), state: 'revoked' as const }],
+  ['revoked', { ...accountKeyOf('one'), state: 'revoked' as const }],
   ['deleted', null],
-  ['expired', { ...holderOf('one'), expiresAtMs: 400 }],
-  ['that of another holder', holderOf('three')],
+  ['expired', { ...accountKeyOf('one'), expiresAtMs: 400 }],
+  ['that of another key', accountKeyOf('three')],
 ])('a watched request whose key is %s is refused, and no other request', async (_how, current) => {
   const { watch, found, refused, tickAt } = openWatch()
   watch('a', first, 'one')

@@ -9,14 +9,14 @@ test('an export that waits for its turn or its first part is refused once its ke
     return () => void refusals.delete(onRefused)
   })
   const res = Object.assign(new EventEmitter(), { closed: false })
-  const state = { holder: { teamId: 'acme' } }
+  const state = { accountKey: { teamId: 'acme' } }
   const ctx = { res, state, set: () => undefined } as unknown as RouteContext
   const { promise: isRead, resolve: read } = Promise.withResolvers<void>()
-  const start = () =>
-    startStream('large pages', ctx, async function* () {
-      await isRead
-      yield Buffer.from('part')
-    })
+  async function* partOnceRead() {
+    await isRead
+    yield Buffer.from('part')
+  }
+  const start = () => startStream('large pages', ctx, partOnceRead())
   // Two take a turn.
   const refused = [start(), start(), start()].map((each) => expect(each).rejects.toMatchObject({ status: 401 }))
   await new Promise(setImmediate)

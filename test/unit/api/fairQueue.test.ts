@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { FairQueue, type Permit, type Release } from '../../../src/api/fairQueue.ts'
 import { flushPromises } from '../../support/handClock.ts'
 
-const bounds = { maxRunning: 4, maxRunningPerTenant: 2, maxWaiting: 6, maxWaitMs: 1_000 }
+const bounds = { maxRunning: 4, maxRunningPerTeam: 2, maxWaiting: 6, maxWaitMs: 1_000 }
 const stays = new AbortController().signal
 
 type Outcome = Permit | { readonly kind: 'waits' }
@@ -27,7 +27,7 @@ async function heardAtOnce(permit: Promise<Permit>): Promise<Outcome> {
   return heard
 }
 
-test('tenants get permits in turn, however many requests one of them has', async () => {
+test('teams get permits in turn, however many requests one of them has', async () => {
   const queue = new FairQueue({ ...bounds, maxRunning: 1 })
   const order: string[] = []
   const enter = async (name: string): Promise<void> => {
@@ -41,7 +41,7 @@ test('tenants get permits in turn, however many requests one of them has', async
   expect(order).toEqual(['first', 'a', 'b', 'c', 'a', 'b', 'a'])
 })
 
-test('a request that does not wait gets a permit at once or the limit that is reached, and overtakes none of its tenant', async () => {
+test('a request that does not wait gets a permit at once or the limit that is reached, and overtakes none of its team', async () => {
   const queue = new FairQueue(bounds)
   const first = queue.acquireNow('a')
   expect([first.kind, queue.acquireNow('a').kind]).toEqual(['granted', 'granted'])
@@ -53,9 +53,9 @@ test('a request that does not wait gets a permit at once or the limit that is re
   expect(kindOf(await waiting)).toBe('granted')
 })
 
-test('a request that times out learns whether its own tenant, running or waiting before it, or others take the room', async () => {
+test('a request that times out learns whether its own team, running or waiting before it, or others take the room', async () => {
   jest.useFakeTimers()
-  const queue = new FairQueue({ ...bounds, maxRunningPerTenant: 3 })
+  const queue = new FairQueue({ ...bounds, maxRunningPerTeam: 3 })
   await queue.acquire('a', stays, 2)
   await queue.acquire('c', stays, 1)
   const [heavy, behind, other] = [
@@ -75,36 +75,36 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.nat(20).map((leaves) => ({ leaves })) },
   { weight: 1, arbitrary: fc.nat(20).map((aborts) => ({ aborts })) },
 )
-const wide = { maxRunning: 10, maxRunningPerTenant: 6, maxWaiting: 6 }
+const wide = { maxRunning: 10, maxRunningPerTeam: 6, maxWaiting: 6 }
 
-/** One that is heavier than its tenant may be gets all of that. */
+/** One that is heavier than its team may be gets all of that. */
 const sum = (some: readonly Asked[]): number =>
-  some.reduce((weight, each) => weight + Math.min(each.weight, wide.maxRunningPerTenant), 0)
+  some.reduce((weight, each) => weight + Math.min(each.weight, wide.maxRunningPerTeam), 0)
 
-/** The first waiter of a tenant, if the tenant's share allows it to run. */
+/** The first waiter of a team, if the team's share allows it to run. */
 function allowed(name: string, running: readonly Asked[], waiting: readonly Asked[]): readonly Asked[] {
   const first = waiting.filter((each) => each.name === name).slice(0, 1)
   const own = running.filter((each) => each.name === name)
-  return sum([...own, ...first]) <= wide.maxRunningPerTenant ? first : []
+  return sum([...own, ...first]) <= wide.maxRunningPerTeam ? first : []
 }
 
 function expectFair(queue: FairQueue, running: readonly Asked[], waiting: readonly Asked[]): void {
   expect(sum(running)).toBeLessThanOrEqual(wide.maxRunning)
   expect(waiting.length).toBeLessThanOrEqual(wide.maxWaiting)
   const names = new Set([...running, ...waiting].map(({ name }) => name))
-  expect(queue.tenants).toBe(names.size)
+  expect(queue.teams).toBe(names.size)
   for (const name of names) {
     const own = running.filter((each) => each.name === name)
-    expect(sum(own)).toBeLessThanOrEqual(wide.maxRunningPerTenant)
+    expect(sum(own)).toBeLessThanOrEqual(wide.maxRunningPerTeam)
     const isWithinRoom = (first: readonly Asked[]): boolean => sum([...running, ...first]) <= wide.maxRunning
     const first = allowed(name, running, waiting)
-    // Room that is free is kept for another tenant that needs more.
+    // Room that is free is kept for another team that needs more.
     const isKept = [...names].some((other) => !isWithinRoom(allowed(other, running, waiting)))
     expect(first.length > 0 && isWithinRoom(first) && !isKept).toBe(false)
   }
 }
 
-test('for any arrivals and departures, no bound is exceeded, no room stays free while a request may take it, no request overtakes another of its tenant, and departed tenants are forgotten', async () => {
+test('for any arrivals and departures, no bound is exceeded, no room stays free while a request may take it, no request overtakes another of its team, and departed teams are forgotten', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60, size: 'max' }), async (steps) => {
       const queue = new FairQueue(wide)
@@ -133,7 +133,7 @@ test('for any arrivals and departures, no bound is exceeded, no room stays free 
         running.pop()?.leave()
         await flushPromises()
       }
-      expect([waiting, queue.tenants, hasOvertaken]).toEqual([[], 0, false])
+      expect([waiting, queue.teams, hasOvertaken]).toEqual([[], 0, false])
       expect(refused.filter(({ kind }) => kind !== 'full' && kind !== 'aborted')).toEqual([])
     }),
   )
@@ -150,8 +150,8 @@ test('with little room open one request still runs, and waiting requests run whe
   expect(kindOf(await second)).toBe('granted')
 })
 
-test('with half of the room open, half as much runs, in all and of each tenant', async () => {
-  const queue = new FairQueue({ maxRunning: 8, maxRunningPerTenant: 4 })
+test('with half of the room open, half as much runs, in all and of each team', async () => {
+  const queue = new FairQueue({ maxRunning: 8, maxRunningPerTeam: 4 })
   queue.open(1 / 2)
   const heard = []
   for (const name of ['a', 'a', 'a', 'b', 'b', 'c']) heard.push(await heardAtOnce(queue.acquire(name, stays)))
@@ -159,7 +159,7 @@ test('with half of the room open, half as much runs, in all and of each tenant',
   expect(queue.taken).toBe(1 / 2)
 })
 
-test('a request that does not wait overtakes none of its tenant, even if the waiting request is heavier', async () => {
+test('a request that does not wait overtakes none of its team, even if the waiting request is heavier', async () => {
   const queue = new FairQueue(bounds)
   queue.acquireNow('a')
   expect(kindOf(await heardAtOnce(queue.acquire('a', stays, 2)))).toBe('waits')
@@ -218,7 +218,7 @@ test('while a heavy request waits for a slow one, light requests use the other r
   expect(kindOf(await heavy)).toBe('granted')
 })
 
-test('a request that times out because room is kept for another tenant learns that others take the room', async () => {
+test('a request that times out because room is kept for another team learns that others take the room', async () => {
   jest.useFakeTimers()
   const queue = new FairQueue({ ...wide, maxWaitMs: 1_000 })
   await queue.acquire('slow', stays, 5)
@@ -238,11 +238,11 @@ test('a permit that is released twice frees its room once', async () => {
 test('a client that disconnected before its request gets no permit', async () => {
   const queue = new FairQueue(bounds)
   expect(kindOf(await queue.acquire('a', AbortSignal.abort()))).toBe('aborted')
-  expect([queue.tenants, queue.taken]).toEqual([0, 0])
+  expect([queue.teams, queue.taken]).toEqual([0, 0])
 })
 
 test('as many requests wait as maxWaiting says, and none without it', async () => {
-  const unbounded = new FairQueue({ maxRunning: 1, maxRunningPerTenant: 1 })
+  const unbounded = new FairQueue({ maxRunning: 1, maxRunningPerTeam: 1 })
   unbounded.acquireNow('a')
   expect(kindOf(await heardAtOnce(unbounded.acquire('b', stays)))).toBe('full')
   const queue = new FairQueue({ ...bounds, maxRunning: 1, maxWaiting: 2 })
@@ -256,9 +256,9 @@ test('a waiting request ends as soon as its client disconnects, and makes room f
   queue.acquireNow('a')
   const client = new AbortController()
   const waiting = queue.acquire('b', client.signal)
-  expect([kindOf(await heardAtOnce(waiting)), queue.tenants]).toEqual(['waits', 2])
+  expect([kindOf(await heardAtOnce(waiting)), queue.teams]).toEqual(['waits', 2])
   client.abort()
-  expect([kindOf(await heardAtOnce(waiting)), queue.tenants]).toEqual(['aborted', 1])
+  expect([kindOf(await heardAtOnce(waiting)), queue.teams]).toEqual(['aborted', 1])
   const answers = ['c', 'd'].map((name) => heardAtOnce(queue.acquire(name, stays)))
   expect((await Promise.all(answers)).map(kindOf)).toEqual(['waits', 'full'])
 })
@@ -275,7 +275,7 @@ test('a client that disconnects after it got its permit, or keeps the permit for
   await jest.advanceTimersByTimeAsync(2_000)
   const answers = ['c', 'd'].map((name) => heardAtOnce(queue.acquire(name, stays)))
   expect((await Promise.all(answers)).map(kindOf)).toEqual(['waits', 'full'])
-  expect([queue.tenants, queue.taken]).toEqual([2, 1])
+  expect([queue.teams, queue.taken]).toEqual([2, 1])
   jest.useRealTimers()
 })
 
@@ -298,7 +298,7 @@ const history = fc.array(fc.array(arrival, { minLength: 3, maxLength: 6 }), {
   size: 'max',
 })
 
-test("a request within its tenant's share waits for at most one permit of each other tenant, whatever keeps coming", async () => {
+test("a request within its team's share waits for at most one permit of each other team, whatever keeps coming", async () => {
   await fc.assert(
     fc.asyncProperty(history, async (arrivals) => {
       const queue = new FairQueue(lasting)
@@ -325,7 +325,7 @@ test("a request within its tenant's share waits for at most one permit of each o
         for (const first of names.flatMap((name) => allowed(name, running, waiting)))
           waits.set(first, (waits.get(first) ?? 0) + 1)
       }
-      expect([waiting, queue.tenants, refused]).toEqual([[], 0, []])
+      expect([waiting, queue.teams, refused]).toEqual([[], 0, []])
       expect(Math.max(0, ...waits.values())).toBeLessThanOrEqual(names.length * maxTicks)
     }),
   )

@@ -10,11 +10,12 @@ const middleware = queueQueries()
 /** A request of a team, and its client. */
 async function requestOf(teamId: string, isClosed = false, queue = middleware) {
   const res = Object.assign(new EventEmitter(), { closed: isClosed })
-  const ctx = { state: { holder: { teamId } }, res } as unknown as RouteContext
+  const ctx = { state: { accountKey: { teamId } }, res } as unknown as RouteContext
   await queue(ctx, async () => undefined)
-  const { runQuery, runPart, holdAnswer: hold } = ctx.state
+  const { turns } = ctx.state
   const [leave, listeners] = [() => res.emit('close'), () => res.listenerCount('close')]
-  return { runQuery, runPart, hold, leave, listeners }
+  const reserve = (bytes: number) => turns.reserve(bytes)
+  return { run: turns.run, runPart: turns.runPart, reserve, leave, listeners }
 }
 const mebibyte = 1024 * 1024
 const overloaded = () => Promise.reject(new ElasticsearchUnavailable('overloaded', '429 circuit_breaking_exception'))
@@ -24,29 +25,29 @@ const untilAborted = (signal: AbortSignal): Promise<never> =>
 afterEach(() => jest.useRealTimers())
 
 test('a query resolves to its answer, or rejects with its failure', async () => {
-  const { runQuery, listeners } = await requestOf('acme')
-  expect(await runQuery(async () => 'answer')).toBe('answer')
-  await expect(runQuery(() => Promise.reject(new Error('failed')))).rejects.toThrow('failed')
+  const { run, listeners } = await requestOf('acme')
+  expect(await run(async () => 'answer')).toBe('answer')
+  await expect(run(() => Promise.reject(new Error('failed')))).rejects.toThrow('failed')
   expect(listeners()).toBe(0)
 })
 
 test('the query of a client that has disconnected is not sent', async () => {
-  const { runQuery } = await requestOf('acme', true)
-  await expect(runQuery(async () => 'answer')).rejects.toBeInstanceOf(HttpError)
+  const { run } = await requestOf('acme', true)
+  await expect(run(async () => 'answer')).rejects.toBeInstanceOf(HttpError)
 })
 
 test('a team whose queries hang takes about half of all places; its other queries are refused after two seconds, and other teams are answered', async () => {
   jest.useFakeTimers()
   const hanging = await Promise.all(Array.from({ length: 100 }, () => requestOf('slow')))
-  const ended = Promise.allSettled(hanging.map(({ runQuery }) => runQuery(untilAborted)))
-  const { runQuery } = await requestOf('acme')
-  expect(await runQuery(async () => 'answer')).toBe('answer')
+  const ended = Promise.allSettled(hanging.map(({ run }) => run(untilAborted)))
+  const { run } = await requestOf('acme')
+  expect(await run(async () => 'answer')).toBe('answer')
   await jest.advanceTimersByTimeAsync(2_000)
   await jest.advanceTimersByTimeAsync(3_000)
   const reasons = (await ended).map((each) => (each.status === 'rejected' ? each.reason : undefined))
   expect(reasons.filter((reason) => reason instanceof HttpError)).toHaveLength(64)
   expect(reasons.filter((reason) => reason?.message === 'aborted')).toHaveLength(36)
-  expect(await runQuery(async () => 'answer')).toBe('answer')
+  expect(await run(async () => 'answer')).toBe('answer')
 })
 
 test('a team requests no more bytes at once than its share, in however many queries, and other teams are answered meanwhile', async () => {
@@ -54,8 +55,8 @@ test('a team requests no more bytes at once than its share, in however many quer
   const queue = queueQueries()
   let running = 0
   const ask = async (teamId: string, bytes: number): Promise<unknown> => {
-    const { runQuery } = await requestOf(teamId, false, queue)
-    return await runQuery((signal) => {
+    const { run } = await requestOf(teamId, false, queue)
+    return await run((signal) => {
       running++
       return untilAborted(signal)
     }, bytes)
@@ -63,8 +64,8 @@ test('a team requests no more bytes at once than its share, in however many quer
   const ended = Promise.allSettled(Array.from({ length: 30 }, () => ask('large', 4 * mebibyte)))
   await jest.advanceTimersByTimeAsync(0)
   expect(running).toBe(4)
-  const { runQuery } = await requestOf('acme', false, queue)
-  expect(await runQuery(async () => 'answer', mebibyte)).toBe('answer')
+  const { run } = await requestOf('acme', false, queue)
+  expect(await run(async () => 'answer', mebibyte)).toBe('answer')
   await jest.advanceTimersByTimeAsync(5_000)
   const reasons = (await ended).map((each) => (each.status === 'rejected' ? each.reason : undefined))
   expect(reasons.filter((reason) => reason instanceof HttpError && reason.status === 429)).toHaveLength(26)
@@ -76,8 +77,8 @@ test('a page of a team is read while its four exports run', async () => {
   const release = Promise.withResolvers<string>()
   const exports = await Promise.all(Array.from({ length: 4 }, () => requestOf('acme', false, queue)))
   const parts = exports.map(({ runPart }) => runPart(() => release.promise, 4 * mebibyte))
-  const { runQuery } = await requestOf('acme', false, queue)
-  expect(await runQuery(async () => 'page', 100 * 16 * 1024)).toBe('page')
+  const { run } = await requestOf('acme', false, queue)
+  expect(await run(async () => 'page', 100 * 16 * 1024)).toBe('page')
   release.resolve('part')
   expect(await Promise.all(parts)).toEqual(Array.from({ length: 4 }, () => 'part'))
 })
@@ -86,11 +87,11 @@ test('a part of an export waits for its turn long after a page is refused', asyn
   jest.useFakeTimers()
   const queue = queueQueries()
   const release = Promise.withResolvers<string>()
-  const { runQuery: runFirst } = await requestOf('large', false, queue)
-  const { runQuery, runPart } = await requestOf('large', false, queue)
+  const { run: runFirst } = await requestOf('large', false, queue)
+  const { run, runPart } = await requestOf('large', false, queue)
   const first = runFirst(() => release.promise, 18 * mebibyte)
   const message = 'the team has too many queries in progress; retry when one has ended'
-  const refused = expect(runQuery(async () => 'page', mebibyte)).rejects.toMatchObject({ status: 429, message })
+  const refused = expect(run(async () => 'page', mebibyte)).rejects.toMatchObject({ status: 429, message })
   const part = runPart(async () => 'part', mebibyte)
   await jest.advanceTimersByTimeAsync(29_000)
   await refused
@@ -100,12 +101,12 @@ test('a part of an export waits for its turn long after a page is refused', asyn
 })
 
 test('a query that Elasticsearch rejects for load is repeated, at most seven times', async () => {
-  const { runQuery } = await requestOf('acme', false, queueQueries())
+  const { run } = await requestOf('acme', false, queueQueries())
   let asked = 0
-  const answered = runQuery(async () => (++asked < 4 ? await overloaded() : 'answer'))
+  const answered = run(async () => (++asked < 4 ? await overloaded() : 'answer'))
   expect([await answered, asked]).toEqual(['answer', 4])
   asked = 0
-  const failed = runQuery(() => {
+  const failed = run(() => {
     asked++
     return overloaded()
   })
@@ -119,8 +120,8 @@ test('a process sends fewer queries at once while Elasticsearch is overloaded, a
     jest.useFakeTimers()
     let running = 0
     const all = Array.from({ length: 60 }, async (_, at) => {
-      const { runQuery } = await requestOf(`team-${at}`, false, queue)
-      return await runQuery((signal) => {
+      const { run } = await requestOf(`team-${at}`, false, queue)
+      return await run((signal) => {
         running++
         return untilAborted(signal)
       }, mebibyte)
@@ -134,13 +135,13 @@ test('a process sends fewer queries at once while Elasticsearch is overloaded, a
     return found
   }
   expect(await atOnce()).toBe(32)
-  const { runQuery } = await requestOf('acme', false, queue)
+  const { run } = await requestOf('acme', false, queue)
   let asked = 0
-  await runQuery(async () => (++asked < 2 ? await overloaded() : 'answer'))
+  await run(async () => (++asked < 2 ? await overloaded() : 'answer'))
   expect(await atOnce()).toBe(16)
-  await expect(runQuery(overloaded)).rejects.toMatchObject({ reason: 'overloaded' })
+  await expect(run(overloaded)).rejects.toMatchObject({ reason: 'overloaded' })
   expect(await atOnce()).toBe(1)
-  for (let answer = 0; answer < 64; answer++) await runQuery(async () => 'answer')
+  for (let answer = 0; answer < 64; answer++) await run(async () => 'answer')
   expect(await atOnce()).toBe(32)
 })
 
@@ -148,20 +149,20 @@ test('unsent answers count against the share of their team until they are sent o
   jest.useFakeTimers()
   const queue = queueQueries()
   const clients = await Promise.all(Array.from({ length: 8 }, () => requestOf('large', false, queue)))
-  for (const { hold } of clients) await hold(4 * mebibyte)
+  for (const { reserve } of clients) await reserve(4 * mebibyte)
   const late = await requestOf('large', false, queue)
   const message = 'the team has too many answers in progress; retry when one has ended'
-  const refused = expect(late.hold(4 * mebibyte)).rejects.toMatchObject({ status: 429, message })
+  const refused = expect(late.reserve(4 * mebibyte)).rejects.toMatchObject({ status: 429, message })
   const other = await requestOf('acme', false, queue)
-  await other.hold(4 * mebibyte)
+  await other.reserve(4 * mebibyte)
   await jest.advanceTimersByTimeAsync(2_000)
   await refused
   clients[0]?.leave()
-  await late.hold(4 * mebibyte)
+  await late.reserve(4 * mebibyte)
 })
 
 test.each([
-  ['page', 'runQuery', 5_000],
+  ['page', 'run', 5_000],
   ['part of an export', 'runPart', 35_000],
 ] as const)(
   'a query for a %s is aborted at its deadline, or at once when its client disconnects',
@@ -187,10 +188,10 @@ test.each([
 
 test('the query of a client that disconnects before a repetition fails as overloaded', async () => {
   jest.useFakeTimers()
-  const { runQuery, leave } = await requestOf('acme', false, queueQueries())
+  const { run, leave } = await requestOf('acme', false, queueQueries())
   let asked = 0
   const failed = expect(
-    runQuery(() => {
+    run(() => {
       asked++
       return overloaded()
     }),
@@ -206,18 +207,18 @@ test.each([
   ['that is a bug', () => Promise.reject(new TypeError('refused'))],
 ])('after a failure %s a query is not repeated, and as many run at once as before', async (_what, fail) => {
   const queue = queueQueries()
-  const { runQuery } = await requestOf('acme', false, queue)
+  const { run } = await requestOf('acme', false, queue)
   let asked = 0
   const failing = (): Promise<never> => {
     asked++
     return fail()
   }
-  await expect(runQuery(failing)).rejects.toThrow('refused')
+  await expect(run(failing)).rejects.toThrow('refused')
   expect(asked).toBe(1)
   jest.useFakeTimers()
   const [left, right] = [await requestOf('a', false, queue), await requestOf('b', false, queue)]
-  const first = left.runQuery(untilAborted, 16 * mebibyte)
-  expect(await right.runQuery(async () => 'answer', 16 * mebibyte)).toBe('answer')
+  const first = left.run(untilAborted, 16 * mebibyte)
+  expect(await right.run(async () => 'answer', 16 * mebibyte)).toBe('answer')
   const aborted = expect(first).rejects.toThrow('aborted')
   left.leave()
   await aborted
@@ -225,8 +226,8 @@ test.each([
 
 /** Whether a team that holds so much is given one mebibyte more. */
 async function hasRoom(queue: ReturnType<typeof queueQueries>): Promise<boolean> {
-  const { hold, leave } = await requestOf('large', false, queue)
-  const held = hold(mebibyte).then(
+  const { reserve, leave } = await requestOf('large', false, queue)
+  const held = reserve(mebibyte).then(
     () => true,
     () => false,
   )
@@ -238,10 +239,10 @@ async function hasRoom(queue: ReturnType<typeof queueQueries>): Promise<boolean>
 test('a larger answer of the same request counts only by the bytes that it adds, and a smaller one adds none', async () => {
   jest.useFakeTimers()
   const queue = queueQueries()
-  const { hold, leave, listeners } = await requestOf('large', false, queue)
-  for (const size of [16, 31]) await hold(size * mebibyte)
+  const { reserve, leave, listeners } = await requestOf('large', false, queue)
+  for (const size of [16, 31]) await reserve(size * mebibyte)
   expect([await hasRoom(queue), listeners()]).toEqual([true, 2])
-  for (const size of [32, 32, 8]) await hold(size * mebibyte)
+  for (const size of [32, 32, 8]) await reserve(size * mebibyte)
   expect([await hasRoom(queue), listeners()]).toEqual([false, 3])
   leave()
   expect([await hasRoom(queue), listeners()]).toEqual([true, 0])
@@ -250,12 +251,12 @@ test('a larger answer of the same request counts only by the bytes that it adds,
 test('bytes that a request releases early are free at once, and count again when it takes them again', async () => {
   jest.useFakeTimers()
   const queue = queueQueries()
-  const { hold, leave, listeners } = await requestOf('large', false, queue)
-  const release = await hold(32 * mebibyte)
+  const { reserve, leave, listeners } = await requestOf('large', false, queue)
+  const release = await reserve(32 * mebibyte)
   expect([await hasRoom(queue), listeners()]).toEqual([false, 1])
   release()
   expect([await hasRoom(queue), listeners()]).toEqual([true, 0])
-  await hold(32 * mebibyte)
+  await reserve(32 * mebibyte)
   expect(await hasRoom(queue)).toBe(false)
   leave()
   expect(await hasRoom(queue)).toBe(true)
@@ -265,10 +266,10 @@ test('an answer for a client that has disconnected does not count', async () => 
   jest.useFakeTimers()
   const queue = queueQueries()
   const gone = await requestOf('large', true, queue)
-  await expect(gone.hold(32 * mebibyte)).rejects.toMatchObject({ status: 503 })
+  await expect(gone.reserve(32 * mebibyte)).rejects.toMatchObject({ status: 503 })
   const [first, waiting] = [await requestOf('large', false, queue), await requestOf('large', false, queue)]
-  await first.hold(32 * mebibyte)
-  const given = expect(waiting.hold(mebibyte)).rejects.toMatchObject({ status: 503 })
+  await first.reserve(32 * mebibyte)
+  const given = expect(waiting.reserve(mebibyte)).rejects.toMatchObject({ status: 503 })
   await jest.advanceTimersByTimeAsync(1)
   waiting.leave()
   await given

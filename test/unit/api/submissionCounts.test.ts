@@ -3,19 +3,18 @@ import { AnswerCache } from '../../../src/api/answerCache.ts'
 import type { RouteContext, RouteDeps } from '../../../src/api/context.ts'
 import { parameterReader } from '../../../src/api/parameters.ts'
 import { mostBytes } from '../../../src/api/search/counts.ts'
+import type { QueryTurns } from '../../../src/api/search/queryTurns.ts'
 import { AnswerTooLong } from '../../../src/api/search/searchClient.ts'
 import { countRecords } from '../../../src/api/submissionCounts.ts'
 import { askedList, searchAnswer } from '../../support/askedList.ts'
 
-type HoldAnswer = RouteContext['state']['holdAnswer']
-
 /** Answers a request for counts of a list. */
-async function count(querystring: string, list: Partial<RouteDeps['indexReader']>, holdAnswer: HoldAnswer) {
+async function count(querystring: string, list: Partial<RouteDeps['indexReader']>, reserve: QueryTurns['reserve']) {
   const freshness = { watermark: null, versions: { submissions: null, forms: null }, indices: {} }
-  const runQuery = (send: (signal: AbortSignal) => unknown) => send(new AbortController().signal)
+  const run = (send: (signal: AbortSignal) => unknown) => send(new AbortController().signal)
   const ctx = {
     ...{ querystring, path: '/api/v1/record-counts', get: () => '', set: () => undefined },
-    state: { holder: { teamId: 'team-1' }, freshness, holdAnswer, runQuery },
+    state: { accountKey: { teamId: 'team-1' }, freshness, turns: { reserve, run } },
   }
   const registry = new Registry()
   const deps = { readParameters: parameterReader(registry), indexReader: list, answers: new AnswerCache(0, registry) }
@@ -44,7 +43,7 @@ test('a long answer of counts releases its reserved bytes before it waits for mo
   }, 'submissions')
   let held = 0
   const waits: number[] = []
-  const holdAnswer = async (bytes: number) => {
+  const reserve = async (bytes: number) => {
     waits.push(held)
     // What the request holds already is included.
     const more = Math.max(0, bytes - held)
@@ -53,7 +52,7 @@ test('a long answer of counts releases its reserved bytes before it waits for mo
       held -= more
     }
   }
-  await count('by=status', list, holdAnswer)
+  await count('by=status', list, reserve)
   expect(asked).toHaveLength(2)
   expect([waits.slice(0, 2), held]).toEqual([[0, 0], mostBytes])
 })

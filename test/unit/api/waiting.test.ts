@@ -50,7 +50,7 @@ function openHouse() {
         set: () => undefined,
         req: { socket: { setTimeout: (ms: number) => timeoutsMs.push(ms) } },
         res: Object.assign(new EventEmitter(), { closed: false }),
-        state: { holder: { teamId: 'acme' as TeamId }, freshness: freshness() },
+        state: { accountKey: { teamId: 'acme' as TeamId }, freshness: freshness() },
       } as unknown as RouteContext
       const look = async (): Promise<boolean> => {
         looks++

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { backoffMs, Retries } from '../../../indexer/backoff.ts'
+import { type CheckOutcome, failed, passed } from '../../../src/core/monitoring/health.ts'
 import { createLog } from '../../../src/core/monitoring/log.ts'
 
 const never = new AbortController().signal
@@ -26,18 +27,19 @@ test('a backoff is random up to a bound that doubles with every attempt, and at 
 
 test('a failing step is retried until it succeeds, every failure is logged, and the last one is the reported reason', async () => {
   const heard: string[] = []
-  const reasons: (string | undefined)[] = []
+  const outcomes: CheckOutcome[] = []
   const retries = new Retries(heardIn(heard), noRandom, never)
   let tries = 0
   const attempt = async (): Promise<string> => {
-    reasons.push(retries.blockedReason())
+    outcomes.push(retries.health())
     if (++tries < 4) throw new Error(`failure ${tries}`)
     return 'done'
   }
   await expect(retries.untilDone('a step', attempt)).resolves.toBe('done')
   expect(heard).toEqual([1, 2, 3].map((count) => `a step failed; trying again: failure ${count}, ${count}`))
-  expect(reasons).toEqual([undefined, 'a step: failure 1', 'a step: failure 2', 'a step: failure 3'])
-  expect(retries.blockedReason()).toBeUndefined()
+  const failures = [1, 2, 3].map((count) => failed(`a step: failure ${count}`))
+  expect(outcomes).toEqual([passed, ...failures])
+  expect(retries.health()).toEqual(passed)
 })
 
 test('a step that still fails stays reported when another step succeeds', async () => {
@@ -51,10 +53,10 @@ test('a step that still fails stays reported when another step succeeds', async 
   await retries.untilDone('asking', async () => {
     if (++tries < 3) throw new Error('busy')
   })
-  expect(retries.blockedReason()).toBe('writing: the topic is away')
+  expect(retries.health()).toEqual(failed('writing: the topic is away'))
   isAway = false
   await writing
-  expect(retries.blockedReason()).toBeUndefined()
+  expect(retries.health()).toEqual(passed)
 })
 
 test('no step is tried after a stop', async () => {

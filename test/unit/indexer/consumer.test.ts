@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pino } from 'pino'
 import { SourceConsumer } from '../../../indexer/consumer.ts'
-import { unreadLog } from '../../../indexer/readLog.ts'
+import { unreadLog } from '../../../indexer/logReplacement.ts'
 import { aborted } from '../../../src/core/config/preflight.ts'
 import type { GroupMember, GroupOptions } from '../../../src/core/kafka/consumerGroup.ts'
 import { Undecodable } from '../../../src/core/kafka/recordBatches.ts'
@@ -9,6 +9,7 @@ import { noHeaders } from '../../../src/core/kafka/recordHeaders.ts'
 import type { KafkaSource } from '../../../src/core/kafka/source.ts'
 import { partitionName, type SourceRecord, type TopicPartition } from '../../../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
+import { failed, passed } from '../../../src/core/monitoring/health.ts'
 import { eventually } from '../../support/eventually.ts'
 import { heapBytes } from '../../support/heapBytes.ts'
 
@@ -243,11 +244,11 @@ test('waiting records keep their own bytes in memory, not those of their fetches
 
 test('a partition pauses at an undecodable batch until the batch can be decoded', async () => {
   const bench = await joined()
-  expect(bench.consumer.undecodableReason()).toBeUndefined()
+  expect(bench.consumer.decoding()).toEqual(passed)
   expect(await bench.bring([0], new Undecodable('its checksum is wrong'))).toBe(false)
-  expect(bench.consumer.undecodableReason()).toBe('forms/0: its checksum is wrong')
+  expect(bench.consumer.decoding()).toEqual(failed('forms/0: its checksum is wrong'))
   expect(await bench.bring([1])).toBe(true)
-  expect(bench.consumer.undecodableReason()).toBeUndefined()
+  expect(bench.consumer.decoding()).toEqual(passed)
 })
 
 test('a late batch of an earlier assignment does not affect the next one', async () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { OffsetTracker } from '../../../indexer/offsetTracker.ts'
+import { type Entry, OffsetTracker } from '../../../indexer/offsetTracker.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 import { heapBytes } from '../../support/heapBytes.ts'
 
@@ -7,10 +7,10 @@ const at = (offset: number | bigint): Offset => BigInt(offset) as Offset
 
 test('the position skips offsets without a record, once all records before them are processed', () => {
   const offsets = new OffsetTracker(at(4))
-  const markProcessed = offsets.track(at(4), 40)
+  const entry = offsets.track(at(4), 40)
   offsets.endBatch(at(9))
   expect(offsets.progress().position).toBe(4n)
-  markProcessed()
+  offsets.markProcessed(entry)
   expect(offsets.progress()).toEqual({ position: 10n, oldestUnprocessedAtMs: undefined, processedAtMs: 40 })
 })
 
@@ -18,7 +18,7 @@ test('the position skips offsets without a record, once all records before them 
 class Model {
   readonly offsets: OffsetTracker
   readonly #start: Offset
-  readonly #records: { offset: bigint; markProcessed: () => number; isProcessed: boolean }[] = []
+  readonly #records: { offset: bigint; entry: Entry; isProcessed: boolean }[] = []
   #next: bigint
 
   constructor(start: number) {
@@ -29,7 +29,7 @@ class Model {
 
   fetch(gap: number): void {
     const offset = this.#next + BigInt(gap)
-    this.#records.push({ offset, markProcessed: this.offsets.track(at(offset), Number(offset)), isProcessed: false })
+    this.#records.push({ offset, entry: this.offsets.track(at(offset), Number(offset)), isProcessed: false })
     this.#next = offset + 1n
   }
 
@@ -37,7 +37,7 @@ class Model {
     const record = this.#records[which % Math.max(this.#records.length, 1)]
     if (record === undefined) return
     const before = this.#passed()
-    const dropped = record.markProcessed()
+    const dropped = this.offsets.markProcessed(record.entry)
     record.isProcessed = true
     expect(dropped).toBe(this.#passed() - before)
   }
@@ -81,17 +81,17 @@ test('for any order of processing, the position is the end of the processed pref
 
 test('thousands of processed records do not disturb later ones', () => {
   const offsets = new OffsetTracker(at(0))
-  const marks = Array.from({ length: 5_000 }, (_, offset) => offsets.track(at(offset), offset))
-  marks.slice(0, 4_000).map((markProcessed) => markProcessed())
+  const entries = Array.from({ length: 5_000 }, (_, offset) => offsets.track(at(offset), offset))
+  for (const entry of entries.slice(0, 4_000)) offsets.markProcessed(entry)
   expect(offsets.progress()).toEqual({ position: 4_000n, oldestUnprocessedAtMs: 4_000, processedAtMs: 3_999 })
-  marks.slice(4_000).map((markProcessed) => markProcessed())
+  for (const entry of entries.slice(4_000)) offsets.markProcessed(entry)
   expect(offsets.progress()).toEqual({ position: 5_000n, oldestUnprocessedAtMs: undefined, processedAtMs: 4_999 })
 })
 
 test('processed records take no memory, even if the position is never read', () => {
   const offsets = new OffsetTracker(at(0))
   const process = (from: number, to: number): void => {
-    for (let offset = from; offset < to; offset++) offsets.track(at(offset), offset)()
+    for (let offset = from; offset < to; offset++) offsets.markProcessed(offsets.track(at(offset), offset))
     offsets.endBatch(at(to - 1))
   }
   process(0, 1_000)

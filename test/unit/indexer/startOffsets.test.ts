@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { notCovered } from '../../../indexer/deletionCoverage.ts'
-import { type LogState, unreadLog } from '../../../indexer/readLog.ts'
+import { type LogState, unreadLog } from '../../../indexer/logReplacement.ts'
 import type { CommittedOffset, StartOffset } from '../../../indexer/startOffsets.ts'
 import { commitMetadata, fetchCommittedOffsets, fetchStartOffsets } from '../../../indexer/startOffsets.ts'
 import type { GenerationTag } from '../../../src/core/elasticsearch/indices.ts'
@@ -63,8 +63,8 @@ async function startOffset(
       groupId: 'own',
       rebuildGroupId: 'rebuild',
       clock: () => nowMs,
-      keptLogs: new Map(),
-      indexedLogs: async () => new Map(),
+      storedLogs: new Map(),
+      logStatesOfDocuments: async () => new Map(),
     },
     generationOf: () => generation && { tag: generation, createdAtMs },
   }
@@ -134,8 +134,8 @@ test('an end offset below the commit counts only if no other leader has a higher
       groupId: 'own',
       rebuildGroupId: undefined,
       clock: () => nowMs,
-      keptLogs: new Map(),
-      indexedLogs: async () => new Map(),
+      storedLogs: new Map(),
+      logStatesOfDocuments: async () => new Map(),
     },
     generationOf: () => ({ tag: first, createdAtMs }),
     patience: { ms: 10_000, signal: new AbortController().signal },
@@ -183,8 +183,8 @@ describe('The time up to which a generation has every record', () => {
         groupId: 'own',
         rebuildGroupId: undefined,
         clock: () => nowMs,
-        keptLogs: new Map(),
-        indexedLogs: async () => new Map(),
+        storedLogs: new Map(),
+        logStatesOfDocuments: async () => new Map(),
       },
       generationOf: () => ({ tag: first, createdAtMs }),
     })
@@ -199,8 +199,8 @@ test('a topic that was deleted with its commits is recognised as replaced by the
   } as unknown as KafkaSource
   const starts = await fetchStartOffsets(source, [partition], {
     ...{ topics: ['forms'], groupId: 'own', rebuildGroupId: undefined, clock: () => nowMs },
-    keptLogs: new Map([['forms/0', '40:1500']]),
-    indexedLogs: async () => new Map(),
+    storedLogs: new Map([['forms/0', '40:1500']]),
+    logStatesOfDocuments: async () => new Map(),
     generationOf: () => ({ tag: first, createdAtMs }),
   })
   expect(starts.get('forms/0')).toMatchObject({ position: 0n, log: logOf(40) })

@@ -1,4 +1,5 @@
-import { deadLettersProblem, readTopicRules } from '../../../indexer/topics.ts'
+import { checkDeadLetterSize, readTopicRules } from '../../../indexer/topics.ts'
+import { passed, problemIn } from '../../../src/core/monitoring/health.ts'
 import { testConfig } from '../../support/config.ts'
 import { sourceOfSettings } from '../../support/topicSettings.ts'
 
@@ -39,7 +40,7 @@ test.each([
 ])('dead letters that may have %s: whether all have room', async (_, maxBytes, problem) => {
   const bounds: Record<string, number> = { submissions: 1_000_000, 'dead-letters': maxBytes }
   const source = sourceOfSettings((topic) => ({ 'max.message.bytes': bounds[topic] ?? 900 }))
-  const found = await deadLettersProblem(source, config)
-  if (problem === undefined) expect(found).toBeUndefined()
-  else expect(found).toMatch(`dead-letters takes records of ${problem}`)
+  const outcome = await checkDeadLetterSize(source, config)
+  if (problem === undefined) expect(outcome).toEqual(passed)
+  else expect(problemIn(outcome)).toMatch(`dead-letters takes records of ${problem}`)
 })

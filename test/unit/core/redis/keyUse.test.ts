@@ -7,7 +7,7 @@ import type { RedisConnection } from '../../../../src/core/redis/redis.ts'
 import { redisKeys } from '../../../../src/core/redis/redisKeys.ts'
 import { handClock } from '../../../support/handClock.ts'
 
-const holderOf = (id: string, team = 'acme') => ({ teamId: team as TeamId, keyId: id as EntityId })
+const keyOf = (id: string, team = 'acme') => ({ teamId: team as TeamId, keyId: id as EntityId })
 const startMs = Date.parse('2026-11-21T10:59:30.000Z')
 
 /** A count whose clock is in the hands of the test, and what it sent to Redis. */
@@ -42,8 +42,8 @@ afterEach(() => jest.useRealTimers())
 test('requests, refusals (429) and mistakes (400) of each key are added to the hour once a minute', async () => {
   const { use, sent, tickAt, isTicking } = openCount()
   expect(isTicking()).toBe(false)
-  for (const status of [200, 429, 404, 400, 429]) use.count(holderOf('k1'), status)
-  use.count(holderOf('k1', 'other'), 200)
+  for (const status of [200, 429, 404, 400, 429]) use.count(keyOf('k1'), status)
+  use.count(keyOf('k1', 'other'), 200)
   await tickAt(54_999)
   expect(sent).toEqual([])
   await tickAt(55_000)
@@ -61,10 +61,10 @@ test('requests, refusals (429) and mistakes (400) of each key are added to the h
 test('the time until which a key has read a feed is kept, also when a later answer does not tell it', async () => {
   const { use, sent, tickAt } = openCount()
   const readTo = '2026-11-21T10:59:29.000Z' as Instant
-  use.noteFeed(holderOf('k1'), 'submissions', readTo)
+  use.noteFeed(keyOf('k1'), 'submissions', readTo)
   await tickAt(1_000)
-  use.noteFeed(holderOf('k1'), 'submissions', undefined)
-  use.noteFeed(holderOf('k1'), 'forms', undefined)
+  use.noteFeed(keyOf('k1'), 'submissions', undefined)
+  use.noteFeed(keyOf('k1'), 'forms', undefined)
   await use.share()
   const at = '2026-11-21T10:59:31.000Z'
   expect(sent).toEqual([
@@ -76,11 +76,11 @@ test('the time until which a key has read a feed is kept, also when a later answ
 test('while Redis is away, numbers are lost, and requests go on', async () => {
   const { use, sent, tickAt, redisAnswers } = openCount()
   redisAnswers(() => Promise.reject(new Error('away')))
-  use.count(holderOf('k1'), 200)
+  use.count(keyOf('k1'), 200)
   await tickAt(60_000)
   redisAnswers(async () => undefined)
   sent.length = 0
-  use.count(holderOf('k1'), 200)
+  use.count(keyOf('k1'), 200)
   await use.share()
   expect(sent).toContain('HINCRBY t:key-use:2026-11-21T11:acme requests/k1 1')
   await use.share()
@@ -89,7 +89,7 @@ test('while Redis is away, numbers are lost, and requests go on', async () => {
 
 test('at most 10,000 keys are counted in a minute', async () => {
   const { use, sent } = openCount()
-  for (let at = 0; at < 10_001; at++) for (let times = 0; times < 2; times++) use.count(holderOf(`k${at}`), 200)
+  for (let at = 0; at < 10_001; at++) for (let times = 0; times < 2; times++) use.count(keyOf(`k${at}`), 200)
   await use.share()
   const counted = sent.filter((command) => command.startsWith('HINCRBY'))
   expect([counted.length, counted.at(-1)]).toEqual([10_000, expect.stringMatching(/requests\/k9999 2$/)])

@@ -1,6 +1,8 @@
 import type { Client } from '@elastic/elasticsearch'
-import { sendBulk } from '../../../../indexer/bulk/bulkApi.ts'
+import { Registry } from 'prom-client'
+import { bulkSender, sendBulk } from '../../../../indexer/bulk/bulkApi.ts'
 import { MalformedBulkResponse } from '../../../../indexer/bulk/bulkFailure.ts'
+import { pipelineMetrics } from '../../../../indexer/metrics.ts'
 import { documentsOf } from '../../../support/bulkRecords.ts'
 
 const body = Buffer.alloc(0)
@@ -18,4 +20,17 @@ test.each([
   ['an item without a status', [written(), { index: { _id: 't/a' } }]],
 ])('a bulk response with %s counts as malformed', async (_, items) => {
   await expect(sendBulk(answering(items), body, documentsOf('a', 3), options)).rejects.toThrow(MalformedBulkResponse)
+})
+
+test('a write to an alias that is gone waits for an operator, and ends a rebuild', async () => {
+  const gone = { status: 404, error: { type: 'index_not_found_exception' } }
+  const client = answering(['t/a', 't/a'].map((_id) => ({ index: { _id, ...gone } })))
+  const names = { forms: 'f', 'form-details': 'fd', submissions: 's', 'submission-details': 'sd' }
+  const sending = (isRebuild: boolean) => {
+    const metrics = pipelineMetrics(new Registry(), [])
+    const written = { indices: names, writeAliases: names } as never
+    return bulkSender(client, written, { metrics, signal: options.signal, isRebuild }).send(documentsOf('a', 3))
+  }
+  expect((await sending(false)).map(({ kind }) => kind)).toEqual(['pause', 'pause'])
+  await expect(sending(true)).rejects.toThrow('taken over by another one')
 })

@@ -124,7 +124,7 @@ describe('the reason of a failure quotes no document', () => {
 
   test('in a response about other documents', () => {
     const reason = classifyRequestError(new MalformedBulkResponse('2 items for 3 documents'))?.reason
-    expect(reason).toBe('bulk response does not match its request: 2 items for 3 documents')
+    expect(reason).toBe('Elasticsearch response does not match its request: 2 items for 3 documents')
   })
 
   test('in an unreadable response', () => {

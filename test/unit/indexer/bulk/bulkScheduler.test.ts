@@ -25,7 +25,7 @@ afterAll(() => stopping.abort())
 function scheduling(bounds: Bounds = {}, random = 0, signal = stopping.signal) {
   const requests: Sent[] = []
   const fatal: Error[] = []
-  const send = async (jobs: readonly Job[]) => {
+  const write = async (jobs: readonly Job[]) => {
     const { promise, resolve } = Promise.withResolvers<{ hasResults: boolean; failed: readonly Job[] }>()
     const end = async (failed: readonly Job[] = [], hasResults = true): Promise<void> => {
       for (const job of jobs) if (!failed.includes(job)) queue.finish(job)
@@ -39,7 +39,7 @@ function scheduling(bounds: Bounds = {}, random = 0, signal = stopping.signal) {
   const { maxRecordsPerSecond } = bounds
   const queue = new BulkQueue({ maxBulkBytes: 1_000_000, maxBulkDocuments: 1_000, ...bounds })
   const options = { maxRecordsPerSecond, random: () => random, signal, onFatal: (error: Error) => fatal.push(error) }
-  const scheduler = new BulkScheduler(options, queue, send)
+  const scheduler = new BulkScheduler(options, queue, { write })
   /** Hands over records as `entity@version`, or `team/entity@version`. */
   const submit = async (...records: readonly string[]): Promise<void> => {
     for (const record of records) {

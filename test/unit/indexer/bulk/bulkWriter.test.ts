@@ -4,6 +4,7 @@ import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
 import { BulkWriter } from '../../../../indexer/bulk/bulkWriter.ts'
 import type { Outcome, Stored } from '../../../../indexer/bulk/job.ts'
 import type { DocumentWrite } from '../../../../indexer/convertRecord.ts'
+import { failed, passed } from '../../../../src/core/monitoring/health.ts'
 import { documentsOf, responseError } from '../../../support/bulkRecords.ts'
 import { eventually } from '../../../support/eventually.ts'
 
@@ -275,11 +276,11 @@ describe('a document at which Elasticsearch always fails', () => {
     clock.nowMs = 59_000
     await isTriedAgain()
     expect(isDone).toBe(false)
-    expect(writer.blockedReason()).toBe('no progress for 59 s at bad@7: 500 exception')
+    expect(writer.health()).toEqual(failed('no progress for 59 s at bad@7: 500 exception'))
     expect(writer.blockedMs()).toBe(59_000)
     clock.nowMs = 61_000
     expect(await bad).toEqual({ kind: 'rejected', reason: '500 exception' })
-    expect(writer.blockedReason()).toBeUndefined()
+    expect(writer.health()).toEqual(passed)
   })
 
   test.each([
@@ -343,11 +344,11 @@ test('a failing record is reported for as long as it fails, even if others succe
   expect(await submit('b', 1)).toEqual({ kind: 'indexed' })
   clock.nowMs += 30_000
   for (const entity of ['c', 'd', 'e']) expect(await submit(entity, 1)).toEqual({ kind: 'indexed' })
-  expect(writer.blockedReason()).toBe('no progress for 30 s at a@1: 503 away')
+  expect(writer.health()).toEqual(failed('no progress for 30 s at a@1: 503 away'))
   expect(troubles).not.toContain('over')
   isAway = false
   expect(await first).toEqual({ kind: 'indexed' })
-  expect(writer.blockedReason()).toBeUndefined()
+  expect(writer.health()).toEqual(passed)
 })
 
 test('no record waits for the backoff of others, even of as many as there may be requests in flight', async () => {

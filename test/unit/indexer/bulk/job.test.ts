@@ -24,18 +24,18 @@ const namesOf = (some: readonly jobs.Job[]): string[] => some.map((each) => each
 
 test('a record that supersedes another also supersedes the records that the other had superseded', () => {
   const { jobOf } = records()
-  const few = jobs.winnerOf(jobOf(1), jobOf(2))
-  const many = [4, 5, 6].map((version) => jobOf(version)).reduce(jobs.winnerOf, jobOf(7))
-  const winner = jobs.winnerOf(few, many)
+  const few = jobs.supersede(jobOf(1), jobOf(2))
+  const many = [4, 5, 6].map((version) => jobOf(version)).reduce(jobs.supersede, jobOf(7))
+  const winner = jobs.supersede(few, many)
   expect([winner.name(), namesOf(winner.superseded)]).toEqual(['7a', ['1a', '2a', '4a', '5a', '6a']])
-  const last = jobs.winnerOf(jobOf(8), winner)
+  const last = jobs.supersede(jobOf(8), winner)
   expect([last.name(), namesOf(last.superseded)]).toEqual(['8a', ['1a', '2a', '4a', '5a', '6a', '7a']])
 })
 
 test('a stored record is indexed, and superseded records are stale, except other content of the same revision', () => {
   const { jobOf, told } = records()
   const first = jobOf(7)
-  const winner = [jobOf(7, 'b'), jobOf(7), jobOf(6, 'c'), jobOf(7, 'd', false)].reduce(jobs.winnerOf, first)
+  const winner = [jobOf(7, 'b'), jobOf(7), jobOf(6, 'c'), jobOf(7, 'd', false)].reduce(jobs.supersede, first)
   winner.isStored = true
   jobs.reportOutcomes(winner, { version: 7, digest: 'a' })
   expect(told[0]).toEqual(['7a', { kind: 'indexed' }])
@@ -69,17 +69,17 @@ test('a record without content, such as a deletion, conflicts with no other cont
 
 test('the stored document must be read if a compared record of its revision was not stored now', () => {
   const { jobOf } = records()
-  expect(jobs.needsStored(jobOf(7))).toBe(true)
-  expect(jobs.needsStored(jobOf(7, 'a', false))).toBe(false)
-  expect(jobs.needsStored({ ...jobOf(7), isStored: true })).toBe(false)
-  expect(jobs.needsStored(withoutContent(jobOf(7)))).toBe(false)
-  expect(jobs.needsStored(jobs.winnerOf(jobOf(7, 'a', false), jobOf(7, 'b')))).toBe(true)
-  expect(jobs.needsStored(jobs.winnerOf(jobOf(7, 'a', false), jobOf(6, 'b')))).toBe(false)
+  expect(jobs.mustCompare(jobOf(7))).toBe(true)
+  expect(jobs.mustCompare(jobOf(7, 'a', false))).toBe(false)
+  expect(jobs.mustCompare({ ...jobOf(7), isStored: true })).toBe(false)
+  expect(jobs.mustCompare(withoutContent(jobOf(7)))).toBe(false)
+  expect(jobs.mustCompare(jobs.supersede(jobOf(7, 'a', false), jobOf(7, 'b')))).toBe(true)
+  expect(jobs.mustCompare(jobs.supersede(jobOf(7, 'a', false), jobOf(6, 'b')))).toBe(false)
 })
 
 test('a rejected record gets its reason, and the newest record that it superseded takes its place', () => {
   const { jobOf, told } = records()
-  const winner = [jobOf(2), jobOf(4), jobOf(3)].reduce(jobs.winnerOf, jobOf(5))
+  const winner = [jobOf(2), jobOf(4), jobOf(3)].reduce(jobs.supersede, jobOf(5))
   const next = jobs.reportRejection(winner, 'refused')
   expect(told).toEqual([['5a', { kind: 'rejected', reason: 'refused' }]])
   expect([next?.name(), namesOf(next?.superseded ?? [])]).toEqual(['4a', ['2a', '3a']])
@@ -99,7 +99,7 @@ test('the minute begins with the first failed state of an entity, and each state
   const { jobOf } = records()
   const first = jobOf(1)
   jobs.confirmSuspicion(first, 0)
-  const newer = jobs.winnerOf(first, jobOf(2))
+  const newer = jobs.supersede(first, jobOf(2))
   expect([90_000, 90_001].map((nowMs) => jobs.confirmSuspicion(newer, nowMs))).toEqual([false, true])
   const older = jobs.reportRejection(newer, 'refused')
   expect(older).toBe(first)
@@ -108,7 +108,7 @@ test('the minute begins with the first failed state of an entity, and each state
   const [early, own] = [jobOf(1), jobOf(2)]
   jobs.confirmSuspicion(early, 0)
   jobs.confirmSuspicion(own, 50_000)
-  expect(jobs.confirmSuspicion(jobs.winnerOf(early, own), 109_999)).toBe(false)
+  expect(jobs.confirmSuspicion(jobs.supersede(early, own), 109_999)).toBe(false)
 })
 
 test('documents of one index and team share a shard, and count with the bytes of their text', () => {

@@ -4,11 +4,12 @@ import { pino } from 'pino'
 import { assignPartition } from '../../../../indexer/assignedPartition.ts'
 import { Retries } from '../../../../indexer/backoff.ts'
 import { DeadLetterWriter, deadLetterHeaders, readDeadLetter } from '../../../../indexer/deadLetters/deadLetters.ts'
-import { unreadLog } from '../../../../indexer/readLog.ts'
+import { unreadLog } from '../../../../indexer/logReplacement.ts'
 import { noHeaders, RecordHeaders } from '../../../../src/core/kafka/recordHeaders.ts'
 import type { KafkaSink, NewRecord } from '../../../../src/core/kafka/sink.ts'
 import type { SourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
 import { toOffset } from '../../../../src/core/model/ids.ts'
+import { passed, problemIn } from '../../../../src/core/monitoring/health.ts'
 import { testConfig } from '../../../support/config.ts'
 import { eventually } from '../../../support/eventually.ts'
 
@@ -84,13 +85,13 @@ test('a dead letter that Kafka refuses is reported with its record until it is w
   expect(await writer.reject({ ...record(), value: Buffer.from('other') }, problem, assigned)).toBe('dead-letter')
   await eventually(() => logged.length > 2)
   const named = `writing the dead letter of ${config.TOPIC_FORMS}/3/795`
-  expect(retries.blockedReason()).toContain(`${named}: `)
+  expect(problemIn(retries.health())).toContain(`${named}: `)
   expect(logged.some(({ msg, err }) => msg.startsWith(named) && err?.message.includes('larger than the max'))).toBe(
     true,
   )
   isTooLarge = false
   expect(await stuck).toBe('dead-letter')
-  expect(retries.blockedReason()).toBeUndefined()
+  expect(retries.health()).toEqual(passed)
   expect(sent).toEqual(['other', '{}'])
 })
 

@@ -60,17 +60,17 @@ test.each([
 })
 
 const bothKept = [kept(0, 1, 0), deletion(0, 5, 2)]
-const [compaction, noLag] = ['until compaction, if its partition gets a record then', 'no max.compaction.lag.ms']
+const [compaction, noLag] = ['until compaction, if its partition gets a record then', 'neither retention nor max']
 test.each([
   ['compacted after its deletion', bothKept, { compactedMs: 3 * dayMs, agedMs: never }, 6, compaction],
-  ['old before it is compacted', bothKept, { compactedMs: 3 * dayMs, agedMs: dayMs }, 2, 'until it is old'],
+  ['old before it is compacted', bothKept, { compactedMs: 3 * dayMs, agedMs: dayMs }, 2, 'until retention removes it'],
   [
     ...['its deletion is in another partition', [kept(0, 1, 0), deletion(1, 5, 2)]],
-    ...[{ compactedMs: 1, agedMs: never }, null, 'kept for ever: its partition has no deletion'],
+    ...[{ compactedMs: 1, agedMs: never }, null, 'kept for ever: its partition has no deletion, and no retention'],
   ],
   [
     ...['its deletion is before it', [kept(0, 6, 0), deletion(0, 5, 2)]],
-    ...[{ compactedMs: 1, agedMs: never }, null, 'kept for ever: its partition has no deletion'],
+    ...[{ compactedMs: 1, agedMs: never }, null, 'kept for ever: its partition has no deletion, and no retention'],
   ],
   ['nothing bounds compaction', bothKept, { compactedMs: never, agedMs: never }, null, noLag],
 ] as [string, KeptRecord[], Omit<Keeping, 'fileMs'>, number | null, string][])(
@@ -93,18 +93,20 @@ test('a deletion leaves its key alone', () => {
   const deletions = [deletion(3, 5, 0), deletion(3, 9, 1)]
   expect(placesOf(deletions, keeping, startMs + 5 * dayMs)).toMatchObject([keyAt(5, 0), keyAt(9, 1)])
   // A replica that no consumer reads is compacted by itself, and a file goes later than what it is replaced by.
-  const detail = 'replicas and replaced files may hold records before 5'
+  const detail = 'replicas and old segment files may have records before 5'
   const replaced = { name: 'submissions/3', state: 'left', until: toInstant(startMs + 4 * dayMs), detail }
   expect(placesOf(deletions, keeping, startMs + 3 * dayMs)).toMatchObject([keyAt(5, 0), replaced, keyAt(9, 1)])
   // Neither a record in another partition nor one under another key is what the deletion has replaced.
-  const others = [kept(2, 1, 0), { ...kept(3, 1, 0), other: { key: 'acme/s-2', replacedAtMs: never } }]
+  const others = [kept(2, 1, 0), { ...kept(3, 1, 0), otherKey: { key: 'acme/s-2', replacedAtMs: never } }]
   const withOthers = placesOf([...others, ...deletions], keeping, startMs + 3 * dayMs)
   expect(withOthers.slice(2)).toMatchObject([keyAt(5, 0), replaced, keyAt(9, 1)])
   const [, unbounded] = placesOf([deletion(3, 5, 0)], { ...keeping, compactedMs: never }, startMs + 99 * dayMs)
   expect(unbounded).toMatchObject({
     state: 'left',
     until: null,
-    detail: expect.stringMatching(/^replicas and replaced files may hold records before 5, .*no max\.compaction\.lag/),
+    detail: expect.stringMatching(
+      /^replicas and old segment files may have records before 5, .*nor max\.compaction\.lag/,
+    ),
   })
 })
 
@@ -211,15 +213,17 @@ test('a record under another key stays until a later record of that key replaces
   ])
   const waits = 'until another record of that key, and its compaction'
   expect(places.map(({ detail }) => detail)).toEqual([
-    expect.stringMatching(/ under the key acme\/s-2, whose value says the id, until compaction, or until it is old$/),
-    expect.stringContaining(` under the key acme/s-3, whose value says the id, ${waits}`),
+    expect.stringMatching(
+      / under the key acme\/s-2, whose value contains the id, until compaction, or until retention removes it$/,
+    ),
+    expect.stringContaining(` under the key acme/s-3, whose value contains the id, ${waits}`),
     expect.stringContaining('the key alone'),
-    expect.stringContaining(` under no key, whose value says the id, ${waits}`),
+    expect.stringContaining(` under no key, whose value contains the id, ${waits}`),
     expect.stringContaining('kept for ever'),
   ])
   // Once the record is replaced, the lag of compaction alone bounds how long it stays.
   const [unbounded] = placesOf(found, { ...keeping, compactedMs: never }, startMs)
-  expect(unbounded?.detail).toContain('no max.compaction.lag.ms')
+  expect(unbounded?.detail).toContain('nor max.compaction.lag.ms')
   expect([said[0], said.at(-1)]).toEqual([
     ['records of submissions read', 1, 4],
     ['records of submissions read', 7, 4],

@@ -2,7 +2,7 @@ import type { Client } from '@elastic/elasticsearch'
 import type { CommandTools } from '../../../../indexer/engineCommand.ts'
 import { foreignSettings, readTag } from '../../../../indexer/generations/generation.ts'
 import { Generations, unlessRemoved } from '../../../../indexer/generations/generations.ts'
-import { Reconciliation } from '../../../../indexer/generations/reconcile.ts'
+import { Reconciliation } from '../../../../indexer/generations/reconciliation.ts'
 import type { Indices } from '../../../../src/core/elasticsearch/indices.ts'
 import { responseError } from '../../../support/bulkRecords.ts'
 

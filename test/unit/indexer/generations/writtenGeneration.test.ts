@@ -9,6 +9,7 @@ import {
   physicalName,
   writeAliasOf,
 } from '../../../../src/core/elasticsearch/indices.ts'
+import { failed, passed } from '../../../../src/core/monitoring/health.ts'
 import { redisKeys } from '../../../../src/core/redis/redisKeys.ts'
 import type { RoundPublished } from '../../../../src/core/redis/visiblePositions.ts'
 import {
@@ -126,9 +127,9 @@ test('a generation that is built again serves only once the positions of all par
   const opened = await building()
   expect([opened.generation.number, await serving(), redis.generation]).toEqual([3, undefined, opened.generation.tag])
   for (const each of ['incomplete', 'locked'] as const) expect(await publish(opened, each)).toBe('continue')
-  expect([opened.notServingReason(), await serving()]).toEqual(['generation 3 is being built from Kafka', undefined])
+  expect([opened.health(), await serving()]).toEqual([failed('generation 3 is being built from Kafka'), undefined])
   expect(await publish(opened, 'complete', 6_000)).toBe('continue')
-  expect([opened.notServingReason(), await serving(), opened.watermarkMs]).toEqual([undefined, 3, 6_000])
+  expect([opened.health(), await serving(), opened.watermarkMs]).toEqual([passed, 3, 6_000])
 })
 
 test('a generation of another release is neither written nor changed', async () => {
@@ -158,10 +159,10 @@ test('an indexer stops writing a lost generation, also one that is being built',
 test('a generation that is being built serves as soon as one of its indexers has switched to it', async () => {
   const first = await building()
   const second = await open()
-  const reason = 'generation 3 is being built from Kafka'
-  expect([second.notServingReason(), await serving()]).toEqual([reason, undefined])
+  const health = failed('generation 3 is being built from Kafka')
+  expect([second.health(), await serving()]).toEqual([health, undefined])
   await publish(first, 'complete')
-  expect([await second.isCurrent(), second.notServingReason()]).toEqual([true, undefined])
+  expect([await second.isCurrent(), second.health()]).toEqual([true, passed])
 })
 
 test('serving indices that were restored from a snapshot are another generation, for which nothing is published', async () => {

@@ -1,4 +1,4 @@
-import { unreadLog } from '../../../../indexer/readLog.ts'
+import { unreadLog } from '../../../../indexer/logReplacement.ts'
 import { commitMetadata } from '../../../../indexer/startOffsets.ts'
 import {
   currentLags,

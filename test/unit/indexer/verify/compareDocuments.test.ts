@@ -33,7 +33,7 @@ beforeEach(() => {
 afterEach(() => comparison.close())
 
 /** What differs, in the order of kinds and ids. */
-const differences = (of = comparison) => [...of.differences()].flatMap(({ found }) => found)
+const differences = (of = comparison) => [...of.differences()].flatMap(({ mismatches }) => mismatches)
 const problems = (): string[] => differences().map(({ where, kind }) => `${where} ${kind}`)
 
 type Found = ComparedDocument | undefined

@@ -4,6 +4,7 @@ import type { GenerationTag } from '../src/core/elasticsearch/indices.ts'
 import type { OffsetRanges } from '../src/core/kafka/source.ts'
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { Offset, TeamList } from '../src/core/model/ids.ts'
+import { type CheckOutcome, failed, passed } from '../src/core/monitoring/health.ts'
 import { summaryOf } from '../src/core/monitoring/log.ts'
 import {
   maxListsPerRound,
@@ -16,77 +17,75 @@ import type { SourceConsumer } from './consumer.ts'
 import { hasNews, type PartitionProgress, progressOf } from './partitionProgress.ts'
 import { commitMetadata } from './startOffsets.ts'
 
-/** `retired`: this indexer writes another generation from now on. */
+/** `retired`: this indexer must write another generation. */
 export type RoundResult = 'continue' | 'retired'
 
 type PublisherOptions = {
   readonly consumer: Pick<SourceConsumer, 'assigned' | 'commit' | 'rejoin'>
   offsetRanges(): Promise<OffsetRanges>
   refresh(): Promise<void>
-  /** Writes visible positions and new list versions to Redis, in one script (`visiblePositions.ts`). */
+  /** Writes to Redis, in one script (`visiblePositions.ts`). */
   publishVisible(round: VisibleRound): Promise<RoundPublished>
-  /** Ends each round: decides by the reply of the script whether this generation is still the one to write. */
+  /** Decides whether this generation must still be written. */
   afterRound(published: RoundPublished): Promise<RoundResult>
   readonly tag: GenerationTag
   redisTimeMs(): Promise<number>
-  /** Whether so many records are in flight that refreshes, which slow writes down, are to be less frequent. */
+  /** Whether so many records are in flight that refreshes must be less frequent: refreshes slow writes down. */
   isBehind(): boolean
   readonly clock: () => number
   readonly elapsedMs: () => number
   readonly log: Logger
 }
 
-/** What one round publishes. `known`: the offset range of every partition of the topics, also of partitions that other indexers own. */
+/** `known`: the offset range of every partition, also of those of other indexers. */
 export type VisibleRound = Pick<PublishedRound, 'lists' | 'changesEveryList'> & {
   readonly partitions: readonly (TopicPartition & Omit<PublishedPartition, 'type'>)[]
   readonly known: OffsetRanges
 }
 
-/** A published partition: every record below offset `to` is visible, and so is every record that was appended before `timeMs` (epoch ms). */
+/** Every record below offset `to` is visible, and so is every record that was appended before `timeMs` (epoch ms). */
 export type VisiblePartition = TopicPartition & Pick<PublishedPartition, 'to' | 'timeMs'>
 
-/** A partition whose log was replaced, and the first offset of the new log. */
+/** `low`: the first offset of the new log. */
 export type ReplacedPartition = { readonly partition: AssignedPartition; readonly low: Offset }
 
-/** The pause after a refresh is as long as the refresh took, within these bounds (ms): a slow cluster is refreshed less often. */
+/** The pause after a refresh is as long as the refresh, within these bounds (ms), so that a slow cluster is refreshed less often. */
 const minRestMs = 25
 const maxRestMs = 100
 const restAfterFailureMs = 250
-/** The interval (ms) of rounds while `isBehind`. */
 const behindIntervalMs = 10_000
-/** While a round is put off because of `isBehind`, the interval (ms) at which that is read again. */
+/** How often (ms) `isBehind` is read again while it delays a round. */
 const behindCheckMs = 250
 /** The interval (ms) of rounds while nothing is written: they keep the watermark and the commits recent. */
 const idleIntervalMs = 1_000
 
 /**
- * Publishes progress in rounds of three steps: refresh; visible positions and new list versions, in one script; commit. In this order, every committed
- * record is searchable, and a client never reads a position, list version or watermark ahead of the documents that a search returns. After a crash
- * between two steps, the next owner reads some records again. That changes no document, and only gives their lists new versions.
+ * Publishes progress in rounds: refresh; positions and new list versions, in one script; commit. So every committed record is searchable, and no client reads a
+ * position, list version or watermark ahead of the documents that a search returns. After a crash between two steps, the next owner reads some records again,
+ * which only gives their lists new versions.
  */
-export class VisibilityPublisher {
+export class ProgressPublisher {
   readonly #options: PublisherOptions
-  /** Lists whose documents were written since the last refresh. */
+  /** Lists with documents that were written since the last refresh. */
   #written = new Set<TeamList>()
-  /** Lists whose changes are searchable, and whose new versions are not published yet. */
+  /** Lists with searchable changes whose new versions are not published yet. */
   readonly #refreshed = new Set<TeamList>()
-  /** The round in progress. Rounds run one after the other: a concurrent round could commit records before they are refreshed. */
+  /** The round in progress. A concurrent round could commit records before they are refreshed. */
   #round: Promise<unknown> = Promise.resolve()
   #publishedAtMs = Number.NEGATIVE_INFINITY
-  /** When the pause after the last refresh, or after a failed round, ends (`elapsedMs`). */
+  /** When the pause after a refresh or a failed round ends (`elapsedMs`). */
   #restedAtMs = Number.NEGATIVE_INFINITY
   #wake = (): void => undefined
-  /** How far the clock of this process is ahead of the clock of Redis (ms); undefined before the first round. */
+  /** How far the clock of this process is ahead of the clock of Redis (ms). */
   clockOffsetMs: number | undefined
-  /** The error of the last round; undefined after a round that succeeded, and before the first round. */
-  blockedReason: string | undefined
+  health: CheckOutcome = passed
 
   constructor(options: PublisherOptions) {
     this.#options = options
   }
 
   /**
-   * Notes that a record of the list has its outcome, so that the next round refreshes and publishes a new version of the list. That is needed
+   * Notes that a record of the list has its outcome: the next round refreshes, and publishes a new version of the list. Also necessary
    * - for a stale record: another indexer may have stored it, and crashed before it refreshed and published;
    * - for a rejected record: its list document may have been stored before its detail document was rejected.
    */
@@ -96,7 +95,7 @@ export class VisibilityPublisher {
     if (isFirst) this.#wake()
   }
 
-  /** The owned partitions that have a visible position, each with the offset below which every record is both visible and committed. */
+  /** The owned partitions with a published position, each with the offset below which every record is both visible and committed. */
   visible(): readonly VisiblePartition[] {
     return this.#options.consumer.assigned().flatMap(({ topic, partition, visible, committed, start }) => {
       const { visibleTo, visibleAtMs } = visible
@@ -108,7 +107,7 @@ export class VisibilityPublisher {
     })
   }
 
-  /** Publishes until `signal` aborts or the generation is retired. A step that failed is repeated in the next round. */
+  /** Publishes until `signal` aborts or the generation is retired. The next round repeats failed steps. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const waitMs = this.#dueInMs()
@@ -118,17 +117,17 @@ export class VisibilityPublisher {
       }
       try {
         const result = await this.publish()
-        this.blockedReason = undefined
+        this.health = passed
         if (result === 'retired') return
       } catch (error) {
-        this.blockedReason = summaryOf(error)
+        this.health = failed(summaryOf(error))
         this.#restedAtMs = this.#options.elapsedMs() + restAfterFailureMs
         this.#options.log.warn({ err: error }, 'progress could not be published; trying again')
       }
     }
   }
 
-  /** Milliseconds until the next round is due (0 or less: now), or until `isBehind` is to be read again, if that is earlier. */
+  /** Milliseconds until the next round is due (0 or less: now), or until `isBehind` is to be read again. */
   #dueInMs(): number {
     const { elapsedMs, isBehind } = this.#options
     const nowMs = elapsedMs()
@@ -139,14 +138,14 @@ export class VisibilityPublisher {
     return Math.min(behindCheckMs, Math.max(restMs, behindIntervalMs - sinceMs))
   }
 
-  /** Sleeps. The first `noteWrite` since the last refresh ends the sleep. */
+  /** Sleeps until `noteWrite` notes the first write since the last refresh, `forMs` at most. */
   async #pause(forMs: number, signal: AbortSignal): Promise<void> {
     const pause = new AbortController()
     this.#wake = () => pause.abort()
     await sleep(forMs, undefined, { signal: AbortSignal.any([signal, pause.signal]) }).catch(() => undefined)
   }
 
-  /** Runs one round, once the round in progress has ended. Rejects with the error of a failed step. */
+  /** Runs one round, after the round in progress. */
   publish(): Promise<RoundResult> {
     const round = this.#round.then(() => this.#publishOnce())
     this.#round = round.catch(() => undefined)
@@ -154,8 +153,8 @@ export class VisibilityPublisher {
   }
 
   /**
-   * Reads replaced logs from their first offsets (`low`): commits these offsets, and joins the group again. The former commits count offsets of the former
-   * logs: no record of the new logs below them was read, nor, if rejected, dead-lettered.
+   * Reads replaced logs from their first offsets (`low`): commits these offsets, and joins the group again. Otherwise records of the new logs below the former
+   * commits would be neither read nor, if rejected, written as dead letters.
    */
   readAgain(replaced: readonly ReplacedPartition[]): Promise<void> {
     const { consumer, tag } = this.#options
@@ -174,7 +173,6 @@ export class VisibilityPublisher {
     return again
   }
 
-  /** One round. If a step fails, its lists and positions are part of the next round, too. */
   async #publishOnce(): Promise<RoundResult> {
     const { consumer, offsetRanges, elapsedMs } = this.#options
     this.#publishedAtMs = elapsedMs()
@@ -198,7 +196,7 @@ export class VisibilityPublisher {
     return await this.#options.afterRound(published)
   }
 
-  /** The time (epoch ms) by the clock of this process or of Redis, whichever is behind: a clock that is ahead must not promise too much. */
+  /** Epoch ms by the clock of this process or of Redis, whichever is behind: a clock that is ahead would promise too much. */
   async #readClocks(): Promise<number> {
     const { clock, redisTimeMs } = this.#options
     const beforeMs = clock()
@@ -208,16 +206,16 @@ export class VisibilityPublisher {
   }
 
   /**
-   * Refreshes the indices if anything was written. A refresh that fails, because a shard has no primary, has nevertheless made the changes in all other
-   * shards visible. So the written lists get new versions at once: otherwise the API would serve cached answers until that shard is back. They get new
-   * versions again together with their positions (`VisibleProgress.changedBelow`).
+   * Refreshes the indices if anything was written. If a shard has no primary, the refresh fails, but has made the changes in other shards visible. So the
+   * written lists get new versions at once: otherwise the API would serve cached answers until that shard is back. The lists get new versions once more with
+   * their positions (`PublishedPosition.changedBelow`).
    */
   async #makeSearchable(known: OffsetRanges): Promise<void> {
     const { refresh, elapsedMs, publishVisible } = this.#options
     const written = this.#written
     if (written.size === 0) return
     const beganAtMs = elapsedMs()
-    // A list that is written during the refresh is refreshed by the next round.
+    // A list that is written during the refresh is part of the next one.
     this.#written = new Set()
     await refresh().catch(async (error: unknown) => {
       for (const list of written) this.#written.add(list)
@@ -230,9 +228,9 @@ export class VisibilityPublisher {
   }
 
   /**
-   * Publishes positions and list versions. A partition is withheld while its log may have been replaced, and while the index is in a state that the log
-   * never had (`VisibleProgress.isState`). For a withheld partition, and while a rebuild has the lock of the switch, only list versions are published.
-   * These lists need new versions again with the position: the next publication of the partition changes the version of every list.
+   * Publishes positions and list versions. A partition is withheld while its log may have been replaced, and while the index is in a state that the log never
+   * had (`PublishedPosition.isState`). For a withheld partition, and while a rebuild has the lock of the switch, only list versions are published. The
+   * partition's next publication changes the version of every list.
    */
   async #publishVisible(progress: readonly PartitionProgress[], known: OffsetRanges): Promise<RoundPublished> {
     const visible = progress.filter(
@@ -258,14 +256,14 @@ export class VisibilityPublisher {
     for (const partitionProgress of progress) {
       const { partition, position, coveredAtMs } = partitionProgress
       const isPublished = published.outcome !== 'locked' && visible.includes(partitionProgress)
-      partition.visible.endRound(isPublished ? { to: position, timeMs: coveredAtMs } : undefined)
+      partition.visible.endRound(isPublished ? { to: position, timeMs: coveredAtMs } : 'withheld')
     }
     return published
   }
 
   async #commit(progress: readonly PartitionProgress[]): Promise<void> {
     const { consumer, tag } = this.#options
-    // A rebalance during this round may have assigned a partition to another indexer. Its commit must not be overwritten by a lower one.
+    // If a partition was reassigned during this round, the commit of its new owner must not be overwritten by a lower commit.
     const assigned = consumer.assigned()
     const due = progress
       .filter((partitionProgress) => hasNews(partitionProgress) && assigned.includes(partitionProgress.partition))
@@ -284,7 +282,6 @@ export class VisibilityPublisher {
   }
 }
 
-/** The lists that get new versions: these, by name, or every list of the generation if these are more than `maxListsPerRound`. */
 function namedOrAll(lists: readonly TeamList[]): Pick<VisibleRound, 'lists' | 'changesEveryList'> {
   const isBeyondBound = lists.length > maxListsPerRound
   return { lists: isBeyondBound ? [] : lists, changesEveryList: isBeyondBound }

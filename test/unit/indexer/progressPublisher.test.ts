@@ -1,10 +1,11 @@
 import { pino } from 'pino'
 import { assignPartition } from '../../../indexer/assignedPartition.ts'
-import { replacedAfterMs, unreadLog } from '../../../indexer/readLog.ts'
-import { type RoundResult, VisibilityPublisher, type VisibleRound } from '../../../indexer/visibilityPublisher.ts'
+import { replacedAfterMs, unreadLog } from '../../../indexer/logReplacement.ts'
+import { ProgressPublisher, type RoundResult, type VisibleRound } from '../../../indexer/progressPublisher.ts'
 import type { GenerationTag } from '../../../src/core/elasticsearch/indices.ts'
 import type { PartitionCommit } from '../../../src/core/kafka/consumerGroup.ts'
 import { type Offset, type TeamId, teamList } from '../../../src/core/model/ids.ts'
+import { failed, passed } from '../../../src/core/monitoring/health.ts'
 import { maxListsPerRound } from '../../../src/core/redis/visiblePositions.ts'
 import { eventually } from '../../support/eventually.ts'
 
@@ -41,7 +42,7 @@ function setting(options: { start?: number; high: number }) {
     during.delete(name)
     await new Promise((resolve) => setImmediate(resolve))
   }
-  const publisher = new VisibilityPublisher({
+  const publisher = new ProgressPublisher({
     consumer: {
       assigned: () => [current.assigned],
       commit: (all) => {
@@ -74,11 +75,11 @@ function setting(options: { start?: number; high: number }) {
   })
   /** Hands a record of the list to the writer; the returned function acknowledges its write. */
   const submit = (offset: number, of = list): (() => void) => {
-    const processed = offsets.track(at(offset), 50)
+    const entry = offsets.track(at(offset), 50)
     return () => {
       assigned.visible.noteWrite(of, at(offset))
       publisher.noteWrite(of)
-      processed()
+      offsets.markProcessed(entry)
     }
   }
   return { offsets, current, publisher, submit, steps, commits, rounds, failing, during }
@@ -120,7 +121,7 @@ describe('A round', () => {
 
 test('a round that is requested while another refreshes begins after it, and commits only what it has refreshed', async () => {
   const { offsets, publisher, steps, during } = setting({ high: 1 })
-  offsets.track(at(0), 50)()
+  offsets.markProcessed(offsets.track(at(0), 50))
   publisher.noteWrite(list)
   let second: Promise<RoundResult> | undefined
   during.set('refresh', () => {
@@ -134,7 +135,7 @@ test('a round that is requested while another refreshes begins after it, and com
 
 test('a partition that was given to another indexer is no longer committed', async () => {
   const { offsets, current, publisher, steps, during } = setting({ high: 1 })
-  offsets.track(at(0), 50)()
+  offsets.markProcessed(offsets.track(at(0), 50))
   publisher.noteWrite(list)
   during.set('refresh', () => {
     current.assigned = { ...current.assigned }
@@ -156,14 +157,14 @@ test('an idle partition is published with the time of each round, and committed 
 test('a time is published only once every record appended before it is processed', async () => {
   const { offsets, publisher, rounds, current } = setting({ high: 0 })
   await publisher.publish()
-  offsets.track(at(0), 50)()
-  const processed = offsets.track(at(1), 60)
+  offsets.markProcessed(offsets.track(at(0), 50))
+  const entry = offsets.track(at(1), 60)
   current.end = 2
   for (const nowMs of [200_000, 300_000]) {
     current.nowMs = nowMs
     await publisher.publish()
   }
-  processed()
+  offsets.markProcessed(entry)
   await publisher.publish()
   expect(rounds.map(({ partitions }) => partitions[0]?.timeMs)).toEqual([100_000, 100_000, 100_000, 300_000])
 })
@@ -171,7 +172,7 @@ test('a time is published only once every record appended before it is processed
 test('a partition is reported as visible as far as it is committed', async () => {
   const { offsets, publisher, failing } = setting({ start: 3, high: 4 })
   expect(publisher.visible()).toEqual([])
-  offsets.track(at(3), 4_000)()
+  offsets.markProcessed(offsets.track(at(3), 4_000))
   publisher.noteWrite(list)
   failing.add('commit')
   await expect(publisher.publish()).rejects.toThrow('commit fails')
@@ -393,7 +394,7 @@ test.each([
   await whileRunning(bench, async (refreshes) => {
     for (let write = 0; write < 50; write++) publisher.noteWrite(list)
     await someTurns()
-    expect(publisher.blockedReason).toBe(fails ? 'refresh fails' : undefined)
+    expect(publisher.health).toEqual(fails ? failed('refresh fails') : passed)
     failing.clear()
     const before = fails ? 0 : 1
     for (let write = 0; write < 50; write++) {

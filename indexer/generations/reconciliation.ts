@@ -19,14 +19,14 @@ import type { CommandTools } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 import type { Generation } from './generation.ts'
 
-/** The compared fields of a document. A detail document has only id and version. */
+/** A detail document has only id and version. */
 export type Version = {
   readonly id: DocumentId
   /** 0 for a document that does not exist. */
   readonly version: number
-  /** The position of its record; undefined for a detail document, and if it was not read. */
+  /** The position of its record; undefined if it was not read. */
   readonly logPosition?: number | undefined
-  /** The digest of the content of its record; undefined for a tombstone. */
+  /** The digest of its record's content; undefined for a tombstone. */
   readonly digest?: string | undefined
 }
 
@@ -41,7 +41,7 @@ type Tools = Pick<CommandTools, 'elasticsearch' | 'report' | 'signal'> & {
 
 type PassResult = { readonly compared: number; readonly copied: number }
 
-/** Whether a document of which the new generation has no version is left out of a pass. */
+/** Whether a pass leaves out a document of which the new generation has no version. */
 type IsForgotten = (kind: DocumentKind, old: Version) => boolean
 
 const versionsPerRequest = 2_000
@@ -50,21 +50,20 @@ const versionsPerRequest = 2_000
  * Copies documents from the old generation (`from`) to the new one (`to`) that cannot be built from Kafka, since compaction has removed their records:
  * - a deletion whose record is older than `delete.retention.ms`;
  * - `a@7`, after which a late record `a@6` with the same key was appended;
- * - `a@5`, after which another content under revision 5 was appended. The later record is a dead letter, and the earlier content must stay.
+ * - `a@5`, after which revision 5 was appended with other content. The later record is a dead letter: the earlier content must stay.
  */
 export class Reconciliation {
   readonly from: Generation
   readonly to: Generation
-  /** The entity types with a replaced log. Their list documents are copied without positions, which are offsets of the former log. */
+  /** The types with a replaced log. Their list documents are copied without positions, which are offsets of the former log. */
   readonly replaced: ReadonlySet<EntityType>
   readonly #tools: Tools
   readonly #request: RequestOptions
-  /** `<index>/<shard>` → the sequence number up to which the writes of the shard were compared. */
+  /** `<index>/<shard>` → the sequence number up to which its writes were compared. */
   readonly #compared = new Map<string, number>()
-  /** `<index>/<shard>` → the highest sequence number that its primary had assigned when the last pass started. */
   #begun: ReadonlyMap<string, number> = new Map()
   readonly #writer: BulkWriter
-  /** Rejects if the writer reports a bug (`onFatal`), or the signal aborts. */
+  /** Rejects at a bug of the writer, or when the signal aborts. */
   readonly #stopped = Promise.withResolvers<never>()
 
   constructor(tools: Tools, from: Generation, to: Generation, replaced: ReadonlySet<EntityType>) {
@@ -77,11 +76,11 @@ export class Reconciliation {
     this.#stopped.promise.catch(() => undefined)
     signal.addEventListener('abort', () => this.#stopped.reject(signal.reason), { once: true })
     this.#writer = new BulkWriter({
-      // `external_gte` also replaces documents of the same version, so that the content of the old generation stays.
+      // `external_gte`: the content of the old generation also replaces the same version.
       send: async (documents) => {
         const body = encodeBulk(to.writeAliases, documents, 'external_gte')
         const outcomes = await sendBulk(elasticsearch, body, documents, this.#request)
-        // If a write alias is missing, waits while `to` serves: indexers restore it. Otherwise throws: another rebuild has taken `to` over.
+        // If a write alias is missing while `to` serves, waits until an indexer restores it. Otherwise another rebuild has taken `to` over: throws.
         return to.isServing ? outcomes : expectOwnIndices(outcomes)
       },
       ...bulkQueries(elasticsearch, to, this.#request),
@@ -94,41 +93,37 @@ export class Reconciliation {
     })
   }
 
-  /**
-   * Compares, in several passes, every write that primaries have started before this call, acknowledged or not, while indexers go on writing. Returns a
-   * function to be called until it resolves with true: all these writes were compared. If some were not, it runs another pass and resolves with false.
-   */
-  async beginWhole(): Promise<() => Promise<boolean>> {
-    await this.pass()
-    const wanted = this.#begun
-    return async () => {
-      // After a failover, the new primary may have fewer sequence numbers than the former one: the writes above them are lost, and not waited for.
-      const isCompared = [...wanted].every(
-        ([shard, last]) => (this.#compared.get(shard) ?? -1) >= Math.min(last, this.#begun.get(shard) ?? last),
-      )
-      if (!isCompared) await this.pass()
-      return isCompared
-    }
+  /** The writes that primaries had started when the last pass began, acknowledged or not: `<index>/<shard>` → the highest sequence number. */
+  get begun(): ReadonlyMap<string, number> {
+    return this.#begun
+  }
+
+  /** Whether the passes have compared these writes. Copies of a shard may get a write after its primary, so that only a later pass compares it. */
+  hasCompared(writes: ReadonlyMap<string, number>): boolean {
+    // After a failover, the new primary may have fewer sequence numbers: the writes above them are lost, and not waited for.
+    return [...writes].every(
+      ([shard, last]) => (this.#compared.get(shard) ?? -1) >= Math.min(last, this.#begun.get(shard) ?? last),
+    )
   }
 
   /**
-   * Compares the documents that were written to the old generation since the last pass (by sequence number), and copies those that differ in the new one
-   * (`#compare`). A document of which the new generation has no version is left out if `isForgotten`.
+   * Compares the documents that were written to the old generation since the last pass, and copies those that differ (`#compare`). Leaves out a document that
+   * the new generation lacks if `isForgotten`.
    */
   async pass(isForgotten: IsForgotten = () => false): Promise<PassResult> {
     const indices = documentKinds.flatMap((kind) => [this.from.indices[kind], this.to.indices[kind]])
     const compared = Object.values(this.from.indices)
-    // 1. Reads the sequence numbers, before the refresh: a write after this moment may not be searchable in step 3, and is left to the next pass.
+    // 1. Reads the sequence numbers. A later write may not be searchable in step 3, and is left to the next pass.
     const stats = await this.#tools.elasticsearch.indices.stats({ index: compared, level: 'shards' }, this.#request)
     const shards = compared.flatMap((index) => Object.values(stats.indices?.[index]?.shards ?? {}))
-    // If a node has failed, Elasticsearch answers 200, but leaves out its copies, which may lack writes of their primaries and still answer searches.
+    // If a node has failed, Elasticsearch answers 200 without its copies, which may lack writes and still answer searches.
     const { failed } = stats._shards
     if (shards.length !== this.from.shards || failed > 0)
       throw new Error(
         `Elasticsearch answers for ${shards.length} of ${this.from.shards} shards, and not for ${failed} copies: run the rebuild again`,
       )
     this.#begun = begunIn(stats)
-    // 2. Refreshes every copy, since any copy may answer the searches.
+    // 2. Refreshes every copy: any copy may answer the searches.
     await refreshEveryCopy(this.#tools.elasticsearch, indices, this.#request)
     // 3. Searches the documents up to these sequence numbers, and compares them.
     const isFirst = this.#compared.size === 0
@@ -145,8 +140,8 @@ export class Reconciliation {
   }
 
   /**
-   * The documents that were written since the last pass, up to the sequence number that every copy of their shard has reached. Later writes are left to the
-   * next pass: a copy without them may answer the search, and a failover may lose them.
+   * The documents that were written since the last pass, up to the sequence number that every copy of their shard has reached. A copy without later writes may
+   * answer the search, and a failover may lose these writes.
    */
   async *#writtenUpTo(kind: DocumentKind, stats: estypes.IndicesStatsResponse): AsyncGenerator<Version[]> {
     const index = this.from.indices[kind]
@@ -172,7 +167,7 @@ export class Reconciliation {
     }
   }
 
-  /** Copies documents that are missing, older, or of another content or record in the new index. Returns how many were missing or older. */
+  /** Copies documents that are missing, older, or of other content or of another record in the new index. Returns how many were missing or older. */
   async #compare(kind: DocumentKind, old: readonly Version[], isForgotten: IsForgotten): Promise<number> {
     const known = await this.#versions(kind, old)
     const versionOf = (at: number): number => known[at]?.version ?? 0
@@ -195,7 +190,7 @@ export class Reconciliation {
    * 2. The old generation has read partition 0 first: `a` has position 0/10. A follower has read past 1/5, but not yet past 0/10.
    * 3. The new generation has read partition 1 first. If `a` kept position 1/5, the follower would never get it.
    *
-   * An entity that was carried over has no position in the old generation, and keeps its new one: every follower has got it already.
+   * An entity that was carried over keeps its new position: every follower has got it already.
    */
   #ofAnotherRecord(kind: DocumentKind, old: readonly Version[], known: readonly Version[]): readonly Version[] {
     if (!isList(kind) || this.to.isServing || this.replaced.has(entityTypeOf(kind))) return []
@@ -216,7 +211,7 @@ export class Reconciliation {
     })
   }
 
-  /** Copies documents from the old generation; higher versions in the new one stay. Returns the number of these documents that the old one has. */
+  /** Copies documents from the old generation; higher versions in the new one stay. Returns how many of them the old one has. */
   async copy(kind: DocumentKind, ids: readonly DocumentId[]): Promise<number> {
     let copied = 0
     const isOfAnotherLog = isList(kind) && this.replaced.has(entityTypeOf(kind))
@@ -230,7 +225,7 @@ export class Reconciliation {
     return copied
   }
 
-  /** Writes those of the documents of which the new generation has no version. Returns how many were written. */
+  /** Writes the documents of which the new generation has no version. Returns their number. */
   async addMissing(documents: Documents): Promise<number> {
     let added = 0
     for (const kind of documentKinds) {
@@ -243,7 +238,7 @@ export class Reconciliation {
     return added
   }
 
-  /** Reads whole documents, in parts. Documents that do not exist are left out. */
+  /** Missing documents are left out. */
   async *#sources(
     generation: Generation,
     kind: DocumentKind,
@@ -251,7 +246,7 @@ export class Reconciliation {
   ): AsyncGenerator<DocumentWrite[]> {
     for await (const part of readWhole(this.#tools.elasticsearch, generation.indices[kind], ids, this.#request))
       yield part.map(({ id, version, source }): DocumentWrite => {
-        // The source is on one line, as it was sent.
+        // Valid in a bulk request: the source is on one line, as it was sent.
         return { kind, id, teamId: teamIdOf(id), version: version as Revision, source: Buffer.from(source) }
       })
   }
@@ -277,7 +272,6 @@ const idOf = ({ id }: Pick<Version, 'id'>): DocumentId => id
 const ofPrimary = (copies: readonly estypes.IndicesStatsShardStats[]) =>
   copies.find(({ routing }) => routing?.primary)?.seq_no
 
-/** `<index>/<shard>` → the highest sequence number that its primary has assigned. */
 const begunIn = ({ indices = {} }: estypes.IndicesStatsResponse): ReadonlyMap<string, number> =>
   new Map(
     Object.entries(indices).flatMap(([index, { shards = {} }]) =>
@@ -288,7 +282,7 @@ const begunIn = ({ indices = {} }: estypes.IndicesStatsResponse): ReadonlyMap<st
     ),
   )
 
-/** The sequence number up to which every copy of a shard has every write; undefined if the shard has no primary. */
+/** The sequence number up to which every copy of a shard has every write; undefined without a primary. */
 function reachedBy(copies: readonly estypes.IndicesStatsShardStats[]): number | undefined {
   const reached = ofPrimary(copies)
   if (reached === undefined) return undefined

@@ -1,26 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { type EntityType, entityTypes } from '../../src/core/model/ids.ts'
-import { readLogsOf } from '../../src/core/redis/readLogs.ts'
+import { readLogStates } from '../../src/core/redis/logStates.ts'
+import { queryLogs } from '../checkLogs.ts'
 import type { CommandTools } from '../engineCommand.ts'
-import { readIndexedLogs } from '../indexedLogs.ts'
-import { queryLogs } from '../logCheck.ts'
-import { ReadLog, readKeptLog } from '../readLog.ts'
+import { ReplacementDetector, readStoredLogState } from '../logReplacement.ts'
+import { readLogStatesOfDocuments } from '../logStatesOfDocuments.ts'
 import { fetchCommittedOffsets, isRenamed, rebuildGroup } from '../startOffsets.ts'
 import { documentPartitionsIn, documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
 import type { Generation } from './generation.ts'
 
-/** The interval (ms) at which a log that lacks a prefix is checked again. */
 export const doubtPollMs = 5_000
 
-/** A log was replaced while a rebuild read it: the generation has records of both logs, and may lack records of the new one. */
+/** A log was replaced while a rebuild read it: the new generation may lack records of the new log. */
 export class MixedLogs extends Error {
   override readonly name = 'MixedLogs'
 }
 
 /**
- * The entity types of topics of which a log was replaced since the serving generation was read from it. What was read is known from commits, else from Redis,
- * else from the documents of that generation. A log that lacks a prefix is checked again for about half a minute, since a former leader may have answered.
+ * Finds logs that were replaced after the serving generation was read from them. Resolves with the entity types of their topics. A log that lacks a prefix
+ * (`logReplacement.ts`) is checked again for half a minute: a former leader may have answered.
  */
 export async function findReplacedTypes(
   { config, source, elasticsearch, redis, report, signal }: CommandTools,
@@ -28,29 +27,30 @@ export async function findReplacedTypes(
   { hasAppendTimes }: Pick<TopicRules, 'hasAppendTimes'>,
 ): Promise<ReadonlySet<EntityType>> {
   const topics = documentTopics(config)
-  const readLogs = await readLogsOf(redis, serving.tag)
-  const renamed = topics.filter((topic) => isRenamed(topic, readLogs, topics))
-  // Later entries replace earlier ones: Redis, which has a state even if a topic was deleted with its commits; the commits of the rebuild that filled the
-  // generation; the commits of live indexers, which have read further.
-  const kept = [...readLogs].map(([name, text]) => [name, readKeptLog(text)] as const)
+  const stored = await readLogStates(redis, serving.tag)
+  const renamed = topics.filter((topic) => isRenamed(topic, stored, topics))
+  // In order of precedence, the last wins: states in Redis, which outlive the commits of a deleted topic; in commits of the rebuild that filled the generation;
+  // in commits of live indexers.
+  const fromRedis = [...stored].map(([name, text]) => [name, readStoredLogState(text)] as const)
   const committed = [
     ...(await fetchCommittedOffsets(source, rebuildGroup(config.CONSUMER_GROUP), topics)),
     ...(await fetchCommittedOffsets(source, config.CONSUMER_GROUP, topics)),
   ].flatMap(([name, { generation, log }]) => (generation === serving.tag ? [[name, log] as const] : []))
-  const known = new Map([...kept, ...committed])
+  const known = new Map([...fromRedis, ...committed])
   const partitions = [...(await source.offsetRanges(topics)).values()]
   const unknown = documentPartitionsIn(partitions, config).filter((partition) => !known.has(partitionName(partition)))
-  const indexed = await readIndexedLogs(elasticsearch, serving, unknown, { signal })
-  const read = [...indexed, ...known].map(([name, state]) => {
+  const indexed = await readLogStatesOfDocuments(elasticsearch, serving, unknown, { signal })
+  const knownLogs = [...indexed, ...known].map(([name, state]) => {
     const at = name.lastIndexOf('/')
-    return { topic: name.slice(0, at), partition: Number(name.slice(at + 1)), log: new ReadLog(state) }
+    return { topic: name.slice(0, at), partition: Number(name.slice(at + 1)), log: new ReplacementDetector(state) }
   })
   // Without append times, a replaced log cannot be detected.
-  const logs = hasAppendTimes ? read.filter(({ topic }) => topics.includes(topic)) : []
+  const logs = hasAppendTimes ? knownLogs.filter(({ topic }) => topics.includes(topic)) : []
   for (;;) {
     const checked = logs.filter(({ log }) => !log.isReplaced)
-    const partitions = checked.map(({ topic, partition, log }) => ({ topic, partition, prefixes: log.prefixes() }))
-    const answers = partitions.length === 0 ? [] : await queryLogs(source, partitions)
+    const queries = checked.map(({ topic, partition, log }) => ({ topic, partition, prefixes: log.prefixes() }))
+    const answers = queries.length === 0 ? [] : await queryLogs(source, queries)
+    // No records are read here, so the prefix stays as stored.
     for (const [at, { log }] of checked.entries()) log.endCheck(log.upTo(0n), answers[at] ?? [], performance.now())
     if (logs.every(({ log }) => log.isReplaced || !log.isDoubted)) break
     await sleep(doubtPollMs, undefined, { signal })

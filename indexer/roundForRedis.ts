@@ -1,11 +1,11 @@
 import type { Config } from '../src/core/config/config.ts'
 import type { PublishedRound } from '../src/core/redis/visiblePositions.ts'
 import type { Generation } from './generations/generation.ts'
+import type { VisibleRound } from './progressPublisher.ts'
 import { documentTopics, entityTypeIn } from './topics.ts'
-import type { VisibleRound } from './visibilityPublisher.ts'
 
-/** The round to publish for a generation: each partition with its entity type instead of its topic, and without the partitions of `account-keys`. */
-export function visibleRound(
+/** The round of a generation as Redis stores it: by entity type instead of topic, without `account-keys`. */
+export function roundForRedis(
   config: Config,
   { tag, indices, cursorKeys }: Pick<Generation, 'tag' | 'indices' | 'cursorKeys'>,
   { lists, changesEveryList, partitions, known }: VisibleRound,
@@ -27,7 +27,7 @@ export function visibleRound(
   }
 }
 
-/** The round with time 0 for each partition: its publication removes the watermark. */
+/** The round with time 0 for each partition, which removes the watermark. */
 export const withoutTimes = (round: VisibleRound): VisibleRound => ({
   ...round,
   partitions: round.partitions.map((partition) => ({ ...partition, timeMs: 0 })),

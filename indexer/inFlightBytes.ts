@@ -1,21 +1,19 @@
 import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 
-/** An estimate of the memory (bytes) of a record in flight: key, headers and value as received, the value once more in each of its two documents, and 1 KiB. */
+/** An estimate of the memory (bytes) of a record in flight: key, headers, the value as received and in both of its documents, and 1 KiB. */
 export const recordBytes = ({ key, value, headers }: SourceRecord): number =>
   (key?.length ?? 0) + 3 * (value?.length ?? 0) + headers.bytes.length + 1_024
 
-/** The memory (bytes) of a processed record that the offset tracker stores until every earlier record of the partition is processed. */
+/** The memory (bytes) of a processed record in the offset tracker, until every earlier record is processed. */
 export const trackedBytes = 128
 
-/** The part of all bytes that is reserved for each topic. */
 const reservedShare = 1 / 8
 
 /**
- * Bounds the bytes of records in flight: an eighth of them is reserved for each topic, and all topics share the rest. Example: a shard accepts no writes, and
- * submissions in flight fill their reserved bytes and all shared ones. A revocation in `account-keys` is still read and applied, in the bytes that are
- * reserved for its topic.
+ * Bounds the bytes of records in flight: an eighth is reserved for each topic, and all topics share the rest. Example: a shard accepts no writes, and
+ * submissions fill their reserved bytes and all shared ones. A revocation in `account-keys` is still read and applied, in the bytes of its topic.
  */
-export class Room {
+export class InFlightBytes {
   readonly #reservedBytes: number
   readonly #sharedBytes: number
   readonly #taken: Map<string, number>
@@ -26,22 +24,22 @@ export class Room {
     this.#taken = new Map(topics.map((topic) => [topic, 0]))
   }
 
-  get takenBytes(): number {
+  get total(): number {
     return this.#sum((bytes) => bytes)
   }
 
-  /** Adds to the bytes in flight of a topic; `bytes` is negative when a record is processed. */
-  take(topic: string, bytes: number): void {
+  /** `bytes` is negative when a record is processed. */
+  add(topic: string, bytes: number): void {
     this.#taken.set(topic, (this.#taken.get(topic) ?? 0) + bytes)
   }
 
-  /** Whether another record of the topic, of any size, may be read. The last record may exceed the bound. */
-  has(topic: string): boolean {
+  /** Whether another record of the topic, of any size, may be read. */
+  hasRoom(topic: string): boolean {
     return this.#hasLeft(topic, 0)
   }
 
-  /** Whether half of the topic's reserved bytes would fit: enough to resume fetching it. Otherwise it would be paused again at once. */
-  hasPlenty(topic: string): boolean {
+  /** Whether half of the topic's reserved bytes would fit. With less room, a resumed topic would be paused again at once. */
+  hasRoomToResume(topic: string): boolean {
     return this.#hasLeft(topic, this.#reservedBytes / 2)
   }
 

@@ -1,5 +1,5 @@
-import { untilCommittedPast } from '../../../../indexer/generations/committedPast.ts'
-import { unreadLog } from '../../../../indexer/readLog.ts'
+import { untilCommittedPast } from '../../../../indexer/generations/untilCommittedPast.ts'
+import { unreadLog } from '../../../../indexer/logReplacement.ts'
 import { commitMetadata } from '../../../../indexer/startOffsets.ts'
 import type { GenerationTag } from '../../../../src/core/elasticsearch/indices.ts'
 import { testConfig } from '../../../support/config.ts'

@@ -5,9 +5,10 @@ import { type DocumentId, type EntityType, entityTypes } from '../../src/core/mo
 import { type LogPosition, logPosition, offsetOf, partitionOf } from '../../src/core/model/logPosition.ts'
 import { readPublishedPositions } from '../../src/core/redis/readVisiblePositions.ts'
 import type { CommandTools } from '../engineCommand.ts'
+import type { VisiblePartition } from '../progressPublisher.ts'
 import { entityTypeIn } from '../topics.ts'
-import type { VisiblePartition } from '../visibilityPublisher.ts'
 import type { Generation } from './generation.ts'
+import type { SwitchLock } from './switchLock.ts'
 
 const documentsPerRequest = 2_000
 
@@ -17,23 +18,23 @@ type ListState = { readonly id: DocumentId; readonly version: number; readonly p
 type Positions = ReadonlyMap<number, number>
 
 /**
- * Finds states that the new generation has and the old one never had, although its indexers have read past them: their records are dead letters. Example:
+ * Finds states that the new generation has and the old one never had, because their records were dead letters. Example:
  * 1. An indexer reads `a@5` at offset 10. Elasticsearch rejects it. A follower reads the change feed up to offset 20.
  * 2. A rebuild reads offset 10 again. Now Elasticsearch, or the contract of a newer release, accepts `a@5`.
- * 3. In the new generation, `a@5` has the position of offset 10, which the follower has passed, so that it would never get `a@5`. Its cursor must be
- *    refused, so that it starts anew.
+ * 3. `a@5` has the position of offset 10 in the new generation. The follower has passed it, and would never get `a@5`. So its cursor is to be refused: it
+ *    starts anew.
  */
-export class MissedStates {
+export class FormerDeadLetters {
   readonly #tools: CommandTools
   readonly #from: Generation
   readonly #to: Generation
   readonly #types: readonly EntityType[]
   readonly #request: RequestOptions
   readonly #compared = new Map<EntityType, Positions>()
-  /** The entities whose states the old generation lacked when they were compared. Since then, it may have got these states or newer ones. */
+  /** The entities whose states the old generation lacked when they were compared. It may have got them since. */
   readonly #lacking = new Map<EntityType, Set<DocumentId>>()
 
-  /** `replaced`: the types with a replaced log. They are not compared, since their followers start anew in any case. */
+  /** `replaced`: the types with a replaced log, whose followers start anew in any case. */
   constructor(tools: CommandTools, from: Generation, to: Generation, replaced: ReadonlySet<EntityType>) {
     this.#tools = tools
     this.#from = from
@@ -44,15 +45,15 @@ export class MissedStates {
 
   /**
    * Compares the states whose positions both generations have reached since the last call. The new generation must be refreshed. `reached`: its visible
-   * partitions; `afterPart`: called at least every few seconds.
+   * partitions; `lock`: extended at least every few seconds; undefined before the switch.
    */
-  async compare(reached: readonly VisiblePartition[], afterPart = async (): Promise<void> => undefined): Promise<void> {
+  async compare(reached: readonly VisiblePartition[], lock: SwitchLock | undefined): Promise<void> {
     const { redis, config } = this.#tools
     for (const type of this.#types) {
       const published = await readPublishedPositions(redis, type, this.#from.tag)
       const compared = this.#compared.get(type) ?? new Map<number, number>()
       const ofType = reached.filter(({ topic }) => entityTypeIn(topic, config) === type)
-      // If Redis has no visible position of the old generation in a partition, followers may have read that partition to any offset.
+      // If Redis has no position of the old generation, followers may have read the partition to any offset.
       const below = new Map(
         ofType.map(({ partition, to }) => {
           const read = Math.min(Number(to), published.get(partition)?.position ?? Number(to))
@@ -63,14 +64,14 @@ export class MissedStates {
         const ids = this.#lacking.get(type) ?? new Set()
         for (const id of await this.#lackingOf(type, states)) ids.add(id)
         this.#lacking.set(type, ids)
-        await afterPart()
+        await lock?.extend()
       }
       this.#compared.set(type, below)
     }
   }
 
-  /** The number of entities whose states the old generation lacked in `compare` and still lacks. To be called last, under the lock of the switch. */
-  async count(afterPart: () => Promise<void>): Promise<number> {
+  /** The number of entities whose states the old generation lacked and still lacks. To be called last, under the lock of the switch. */
+  async count(lock: SwitchLock): Promise<number> {
     let count = 0
     for (const [type, ids] of this.#lacking) {
       const all = [...ids]
@@ -78,7 +79,7 @@ export class MissedStates {
         const states = await this.#statesOf(type, all.slice(at, at + documentsPerRequest))
         const passed = states.filter(({ position }) => this.#isCompared(type, position))
         count += (await this.#lackingOf(type, passed)).length
-        await afterPart()
+        await lock.extend()
       }
     }
     return count
@@ -88,7 +89,7 @@ export class MissedStates {
     return offsetOf(position) < (this.#compared.get(type)?.get(partitionOf(position)) ?? 0)
   }
 
-  /** The list documents of the new generation whose positions are, for their partition, at or above `from` and below `below`. */
+  /** In each partition, from `from` (inclusive) to `below` (exclusive). */
   async *#read(type: EntityType, from: Positions, below: Positions): AsyncGenerator<ListState[]> {
     const ranges = [...below].flatMap(([partition, offset]) => {
       const first = from.get(partition) ?? 0
@@ -117,7 +118,6 @@ export class MissedStates {
     })
   }
 
-  /** The entities of which the old generation lacks the list document or the detail document, or has an older version of it. */
   async #lackingOf(type: EntityType, states: readonly ListState[]): Promise<DocumentId[]> {
     const ids = states.map(({ id }) => id)
     const lacking = new Set<DocumentId>()

@@ -1,20 +1,20 @@
 import type { KafkaSource } from '../src/core/kafka/source.ts'
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
-import type { LogAnswer, LogPrefix } from './readLog.ts'
+import type { LogAnswer, LogPrefix } from './logReplacement.ts'
 
 type LogSource = Pick<KafkaSource, 'offsetRanges' | 'offsetsAfter' | 'forgetLeaders'>
 
 export type ReadPartition = TopicPartition & { readonly prefixes: readonly LogPrefix[] }
 
 /**
- * Queries Kafka for each prefix of each partition. Returns the answers of each partition, in the order of its prefixes. A partition that does not exist counts
- * as empty. Rejects if a topic does not exist.
+ * Queries Kafka for each prefix of each partition. Returns the answers of each partition, in the order of its prefixes. A missing partition counts as empty.
+ * Rejects if a topic does not exist.
  */
 export async function queryLogs(source: LogSource, partitions: readonly ReadPartition[]): Promise<LogAnswer[][]> {
   const ranges = await source.offsetRanges([...new Set(partitions.map(({ topic }) => topic))])
   const answers = partitions.map((): LogAnswer[] => [])
-  // One query for the first prefix of every partition, and one for the second prefix.
+  // One query for the first prefix of every partition, and one for the second.
   for (let at = 0; partitions.some(({ prefixes }) => at < prefixes.length); at++) {
     const queries = partitions.flatMap(({ topic, partition, prefixes }) => {
       const afterMs = prefixes[at]?.latestMs ?? Infinity
@@ -32,7 +32,7 @@ export async function queryLogs(source: LogSource, partitions: readonly ReadPart
   return answers
 }
 
-/** Checks each log that does not count as replaced yet (`ReadLog`). Returns the partitions whose logs count as replaced by this check. */
+/** Checks each log that does not count as replaced yet. Returns the partitions whose logs count as replaced now. */
 export async function checkLogs(
   source: LogSource,
   assigned: readonly AssignedPartition[],

@@ -8,19 +8,19 @@ const pollMs = 250
 
 export type WaitLimit = {
   readonly deadlineMs: number
-  /** Called after each poll, at most four times a second; `waitedMs`: the pauses so far. If it rejects, the wait ends. */
+  /** Called after each poll; `waitedMs`: the pauses so far. If it rejects, the wait ends. */
   readonly afterPoll: (waitedMs: number) => unknown
 }
 
 /**
- * Waits until the indexers of the serving generation have committed `targets`: for each partition (by `partitionName`), the offset up to which the rebuild,
- * or a killed one that it continues, may have rejected records. Example, with a record `a@5` that breaks the contract:
+ * Waits until the indexers of the serving generation have committed `targets`: `partitionName` → the offset up to which the rebuild, or a killed one that it
+ * continues, may have rejected records. Example, with a record `a@5` that breaks the contract:
  * 1. An indexer fetches `a@3`, the deletion `a@4` and `a@5`, and has written `a@3` so far.
  * 2. Compaction removes `a@3` and `a@4`. A rebuild reads `a@5` only, and rejects it.
- * 3. If the rebuild now reconciled the generations, it would copy `a@3` as live, and no later reader of the log would find the deletion. So it waits until
- *    the indexer has written the deletion and committed past `a@5`.
+ * 3. If the rebuild reconciled now, it would copy `a@3` as live, and nobody would find the deletion later. So it waits until the indexer has written the
+ *    deletion and committed past `a@5`.
  *
- * Does not wait while no indexer is in the group: then no write to the serving generation is in flight. Rejects after the deadline.
+ * Does not wait without an indexer in the group: no write is in flight. Rejects after the deadline.
  */
 export async function untilCommittedPast(
   { source, config, report, signal }: Pick<CommandTools, 'source' | 'config' | 'report' | 'signal'>,

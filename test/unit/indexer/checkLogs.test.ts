@@ -1,6 +1,6 @@
 import { assignPartition } from '../../../indexer/assignedPartition.ts'
-import { checkLogs, queryLogs } from '../../../indexer/logCheck.ts'
-import { type LogState, replacedAfterMs } from '../../../indexer/readLog.ts'
+import { checkLogs, queryLogs } from '../../../indexer/checkLogs.ts'
+import { type LogState, replacedAfterMs } from '../../../indexer/logReplacement.ts'
 import type { OffsetRanges } from '../../../src/core/kafka/source.ts'
 import { partitionName } from '../../../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'

@@ -5,22 +5,22 @@ import { carriedOver, tombstones } from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
 import type { Generation } from './generation.ts'
-import type { Reconciliation, Version } from './reconcile.ts'
+import type { Reconciliation, Version } from './reconciliation.ts'
+import type { SwitchLock } from './switchLock.ts'
 
-/** The most ids that are stored in memory. If more entities lack a record, their deletions were not missed: the topic has lost its records. */
+/** If more entities lack a record, the topic has lost its records. */
 const maxAbsent = 1_000_000
 const documentsAtOnce = 500
 
 /**
- * Live entities that the old generation has and the new one lacks. Their topics are read once more to find which ones were deleted. A topic with
- * `cleanup.policy=compact` has a record of each live key:
- * - If it has no record of an entity, the entity was deleted, and Kafka has removed the deletion before an indexer read it. The entity is dropped.
- * - If it has a record, the entity is live, and is copied. Example: the record is a dead letter, from which the new generation has no document.
+ * Live entities that the old generation has and the new one lacks. Their topics are read once more. A compacted topic has a record of each live key:
+ * - If it has no record of an entity, Kafka has removed the entity's deletion before an indexer read it. The entity is dropped.
+ * - If it has one, the entity is live, and is copied. Example: the record is a dead letter, from which the new generation has no document.
  */
 export class ForgottenEntities {
   readonly #tools: CommandTools
   readonly #hasCarriedOver: Generation['hasCarriedOver']
-  /** The noted entities by topic, without topics that may lack records of live entities: those with another policy than `compact`, and replaced ones. */
+  /** The noted entities. Replaced topics, and those with another policy than `compact`, are left out: they may lack records of live entities. */
   readonly #absent: readonly { readonly topic: string; readonly type: EntityType; readonly ids: Set<DocumentId> }[]
 
   constructor(
@@ -38,20 +38,19 @@ export class ForgottenEntities {
     })
   }
 
-  /** Notes the entity of a document that the new generation lacks, to be searched in its topic. False if the document is to be copied at once. */
+  /** Notes an entity that the new generation lacks, to be searched in its topic. False if the document is to be copied at once. */
   takes(kind: DocumentKind, { id, version, logPosition }: Version): boolean {
     const absent = this.#absent.find(({ type }) => type === entityTypeOf(kind))
     if (absent === undefined || version === deletedRevision) return false
-    // List documents are compared before detail documents, so that the entity was noted by its list document.
+    // List documents are compared first, so that the list document has noted the entity.
     if (!isList(kind)) return absent.ids.has(id)
-    // A rebuild has carried it over from a replaced log. It is live, although the present log has no record of it.
+    // A rebuild has carried this entity over from a replaced log: it is live, though the present log has no record of it.
     if (this.#hasCarriedOver[absent.type] && logPosition === carriedOver) return false
     if (absent.ids.add(id).size > maxAbsent)
       throw new Error(`the topics have no record of more than ${maxAbsent} ${absent.type}`)
     return true
   }
 
-  /** Reads the topics, and copies the noted entities that have a record. */
   async copyRecorded(reconciliation: Reconciliation): Promise<void> {
     const { source, report, signal } = this.#tools
     for (const { topic, type, ids } of this.#absent) {
@@ -68,8 +67,7 @@ export class ForgottenEntities {
           if (id !== undefined && ids.delete(id)) recorded.add(id)
         },
       })
-      // If more entities lack a record than the topic has records, the topic was probably lost and created again, and the entities are live. Their tombstones
-      // could not be undone.
+      // If more entities lack a record than the topic has records, the topic was probably lost, and the entities are live. Tombstones could not be undone.
       if (ids.size > records)
         throw new Error(
           `${topic} has ${records} records and none of ${ids.size} ${type}: was it lost? Have them all appended again`,
@@ -80,10 +78,10 @@ export class ForgottenEntities {
   }
 
   /**
-   * Writes tombstones of the noted entities that have no record, unless the new generation has them by now. To be called once it has every record, also the
-   * records that were appended while `copyRecorded` was reading. Calls `extendLock` at least every few seconds. Resolves with the number of tombstones.
+   * Writes tombstones of the noted entities without a record, unless the new generation has them by now. To be called once it has every record, also those that
+   * were appended during `copyRecorded`. Resolves with the number of tombstones.
    */
-  async drop(reconciliation: Reconciliation, deletedAtMs: number, extendLock: () => Promise<void>): Promise<number> {
+  async drop(reconciliation: Reconciliation, deletedAtMs: number, lock: SwitchLock): Promise<number> {
     let droppedInAll = 0
     const deletedAt = toInstant(deletedAtMs)
     for (const { type, ids } of this.#absent) {
@@ -94,7 +92,7 @@ export class ForgottenEntities {
         dropped += await reconciliation.addMissing(
           some.flatMap((key) => tombstones(key, kindsOf[type], { changedAt: deletedAt })),
         )
-        await extendLock()
+        await lock.extend()
       }
       if (dropped > 0)
         this.#tools.report.step(`${dropped / kindsOf[type].length} ${type} dropped: Kafka has forgotten their deletion`)

@@ -8,7 +8,7 @@ const lifeMs = 365 * 86_400_000
  * Stores the state of the logs from which a generation was read: topic/partition → text. Commits would not do: Kafka deletes them with their topic, and a
  * new topic of the same name would be mistaken for the log that was read.
  */
-export async function keepReadLogs(
+export async function storeLogStates(
   { client, keys }: RedisConnection,
   generation: GenerationTag,
   logs: ReadonlyMap<string, string>,
@@ -19,8 +19,8 @@ export async function keepReadLogs(
   await client.pexpire(key, lifeMs)
 }
 
-/** As stored by `keepReadLogs`; empty if Redis has lost it. */
-export async function readLogsOf(
+/** As stored by `storeLogStates`; empty if Redis has lost it. */
+export async function readLogStates(
   { client, keys }: RedisConnection,
   generation: GenerationTag,
 ): Promise<ReadonlyMap<string, string>> {

@@ -1,0 +1,52 @@
+import type { RedisConnection } from '../../src/core/redis/redis.ts'
+import { acquireSwitchLock, extendSwitchLock, releaseSwitchLock } from '../../src/core/redis/serving.ts'
+import type { WaitLimit } from './untilCommittedPast.ts'
+
+/** The lock expires this long (ms) after its last extension. Until then, also after a kill, positions and watermark stand still. */
+const maxLockMs = 10_000
+const renewalMs = 2_500
+/** After so many renewals without a call of `extend`, the lock expires: a step without progress must not stop the watermark for ever. */
+const maxRenewals = 12
+/** The deadline (ms) of each wait under the lock. */
+const waitDeadlineMs = 20_000
+
+/** The lock of the switch. While a rebuild owns it, indexers publish no positions of the serving generation. */
+export class SwitchLock {
+  readonly #redis: RedisConnection
+  readonly #holder: string
+  readonly #renewal: NodeJS.Timeout
+  #renewals = 0
+
+  private constructor(redis: RedisConnection, holder: string) {
+    this.#redis = redis
+    this.#holder = holder
+    // Errors are ignored: if the lock has expired, the next `extend` rejects.
+    this.#renewal = setInterval(() => {
+      if (this.#renewals++ < maxRenewals) extendSwitchLock(redis, holder, maxLockMs).catch(() => undefined)
+    }, renewalMs)
+  }
+
+  /** Acquires the lock, and renews it in the background. `holder`: the id of the rebuild. Throws if another rebuild owns the lock. */
+  static async acquire(redis: RedisConnection, holder: string): Promise<SwitchLock> {
+    if (!(await acquireSwitchLock(redis, holder, maxLockMs))) throw new Error('another rebuild is switching')
+    return new SwitchLock(redis, holder)
+  }
+
+  /** Each step calls this whenever it has made progress. Throws if the lock has expired. */
+  async extend(): Promise<void> {
+    this.#renewals = 0
+    if (!(await extendSwitchLock(this.#redis, this.#holder, maxLockMs)))
+      throw new Error('the lock of the switch has expired')
+  }
+
+  /** A wait under the lock extends it, and has a deadline: the watermark stands still. */
+  limit(): WaitLimit {
+    return { deadlineMs: waitDeadlineMs, afterPoll: () => this.extend() }
+  }
+
+  /** Indexers publish positions again. If Redis does not answer, the lock expires. */
+  async release(): Promise<void> {
+    clearInterval(this.#renewal)
+    await releaseSwitchLock(this.#redis, this.#holder).catch(() => undefined)
+  }
+}
