@@ -86,9 +86,7 @@ test('a key that follows a change feed has read to the watermark once an answer 
 
   nowMs += 60_000
   await sendAndStop(async (ask) => {
-    const page = await read(ask, `&cursor=${cursor}`)
-    cursor = page.cursor
-    expect(page.hasMore).toBe(false)
+    for (let hasMore = true; hasMore; ) ({ cursor, hasMore } = await read(ask, `&cursor=${cursor}`))
   })
   const laterAt = new Date(nowMs).toISOString()
   expect((await use())?.feeds).toEqual([{ type: 'submissions', askedAt: laterAt, readTo: watermark }])
