@@ -80,7 +80,7 @@ export const english = {
     steps: [
       '“Replace” creates a second key; both work side by side.',
       'Give the new key to everything that uses the old one.',
-      'Watch on the old key’s card what still uses it. If nothing did for longer than the interval of your slowest job, nothing does any more.',
+      'Watch on the old key’s card what still uses it. If it had no request for longer than the interval of your slowest job, nothing uses it any more.',
       'Revoke the old key. If nothing breaks, delete it to free its slot.',
     ],
   },
