@@ -140,7 +140,7 @@ export const commands = [
 type Entry = (typeof commands)[number]
 export type CommandName = Entry['name']
 
-/** `path`: from the root of the project. */
+/** `path`: relative to the project. */
 export const urlOf = (path: string): URL => new URL(`../${path}`, import.meta.url)
 
 export async function loadCommand({ name, file, description, example }: Entry): Promise<Command> {

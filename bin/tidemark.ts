@@ -14,17 +14,17 @@ const program = new Command('tidemark')
   .version(version)
   .addHelpText('after', '\nSettings: docs/configuration.md. Exit codes: docs/commands.md.')
 
-// EPIPE: the reader, such as `head`, has closed the pipe. That is no failure.
+// EPIPE: the reader, such as `head`, has closed the pipe, which is no failure.
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? undefined : 1))
 
-const [first = '', second = ''] = process.argv.slice(2)
-const requested = first === 'help' ? second : first
+const [argument = '', helpTopic = ''] = process.argv.slice(2)
+const requestedName = argument === 'help' ? helpTopic : argument
 for (const entry of commands) {
   const { name, file, description } = entry
   // The container image has no tools and tests.
   if (!existsSync(urlOf(file))) continue
-  // Only this command is loaded, because loading `simulate` replaces the clock.
-  const command = name === requested ? await loadCommand(entry) : new Command(name).description(description)
+  // Only the requested command is loaded, because loading `simulate` replaces the clock.
+  const command = name === requestedName ? await loadCommand(entry) : new Command(name).description(description)
   program.addCommand(command.version(version))
 }
 await program.parseAsync()

@@ -36,12 +36,12 @@ type AccountKeysDeps = {
 
 /**
  * Applies account-key records to Redis. Replays all account keys from Kafka when Redis is new, was flushed, or was restarted and so may have lost its last
- * second of writes. Until the replay is done, the API answers every request with 503.
+ * second of writes.
  */
 export class AccountKeys {
   readonly #deps: AccountKeysDeps
-  /** The poll for a complete store, which all waiting records share. */
-  #completing: Promise<unknown> | undefined
+  /** All waiting records share this poll. */
+  #completion: Promise<unknown> | undefined
   /** The error of the last check or replay; undefined if it succeeded, and before the first check. */
   replayError: string | undefined
   /** Digests that several live keys have, as of the last check; at most a hundred. With such a digest, no request is accepted. */
@@ -52,7 +52,8 @@ export class AccountKeys {
   }
 
   /**
-   * Applies a change once the store is complete, and retries until that succeeds. Resolves with a problem if the revision was stored before with other content.
+   * Applies a change once the store is complete, and retries until the change is applied. Resolves with a problem if the revision was stored before with other
+   * content.
    *
    * If the topic has revision 7 of a key and then revision 6, compaction would remove 7. So 7 is appended again before the record of 6 counts as processed.
    */
@@ -76,17 +77,17 @@ export class AccountKeys {
 
   #untilComplete(signal: AbortSignal): Promise<unknown> {
     const isComplete = () => this.#deps.store.isComplete()
-    this.#completing ??= until(isComplete, Number.POSITIVE_INFINITY, signal, completePollMs).finally(() => {
-      this.#completing = undefined
+    this.#completion ??= until(isComplete, Number.POSITIVE_INFINITY, signal, completePollMs).finally(() => {
+      this.#completion = undefined
     })
-    return this.#completing
+    return this.#completion
   }
 
   /**
    * Checks once a second, until the signal aborts, whether the store is complete; if not, replays. Also replays if another process has completed the store
    * after a failover of Redis:
    * 1. Redis fails over. Another process replays into the new master, which is complete now.
-   * 2. This process still applies a record to the former master. That write is lost.
+   * 2. This process still applies a record to the former master: the write is lost.
    */
   async keepComplete(): Promise<void> {
     const { store, log, signal } = this.#deps
@@ -109,7 +110,7 @@ export class AccountKeys {
 
   /**
    * Reads the topic to its present end, removes keys without a record from the store, and marks the store complete. Returns the number of records. If the
-   * `cleanup.policy` of the topic is not `compact`, records of live keys may be gone, so that no key is removed.
+   * `cleanup.policy` of the topic is not `compact`, records of live keys may be gone: then no key is removed.
    *
    * A compacted topic has a record of each live key. A key without a record was deleted while no indexer ran, and Kafka has removed the deletion after
    * `delete.retention.ms`; or Redis was set back to an earlier state.
@@ -123,31 +124,32 @@ export class AccountKeys {
   async replay(): Promise<number> {
     const { config, source, store, log } = this.#deps
     const { complete } = await store.beginReplay(randomUUID())
-    const { forgetful } = await readTopicRules(source, config)
-    const unnamed =
-      config.TOPIC_ACCOUNT_KEYS in forgetful ? new Map<DocumentId, AppendPosition>() : await store.readPositions()
-    const records = await this.#readTopic(unnamed, async (record) => {
-      const read = readAccountKeyRecord(record.key, record.value)
-      if (!read.ok) return
-      const { teamId, entityId, ...state } = read.value
+    const { wrongPolicies } = await readTopicRules(source, config)
+    const withoutRecord =
+      config.TOPIC_ACCOUNT_KEYS in wrongPolicies ? new Map<DocumentId, AppendPosition>() : await store.readPositions()
+    const records = await this.#readTopic(withoutRecord, async (record) => {
+      const result = readAccountKeyRecord(record.key, record.value)
+      if (!result.ok) return
+      const { teamId, entityId, ...state } = result.value
       await store.apply(teamId, entityId, state, appendPositionOf(record))
     })
-    if (unnamed.size > records)
+    if (withoutRecord.size > records)
       throw new Error(
-        `${config.TOPIC_ACCOUNT_KEYS} has ${records} records and none of ${unnamed.size} keys: was it lost? Have them all appended again`,
+        `${config.TOPIC_ACCOUNT_KEYS} has ${records} records and none of ${withoutRecord.size} keys: was it lost? Have them all appended again`,
       )
-    if (unnamed.size > 0) {
-      await this.#readTopic(unnamed)
-      for (const [id, position] of unnamed) await store.forget(id, position)
-      if (unnamed.size > 0) log.warn({ keys: unnamed.size }, 'forgot account keys that are in no record any more')
+    if (withoutRecord.size > 0) {
+      await this.#readTopic(withoutRecord)
+      for (const [id, position] of withoutRecord) await store.forget(id, position)
+      if (withoutRecord.size > 0)
+        log.warn({ keys: withoutRecord.size }, 'forgot account keys that are in no record any more')
     }
     if (!(await complete())) throw new Error('Redis lost account keys during the replay')
     return records
   }
 
-  /** Reads the topic, and removes each key with a record from `unnamed`. Returns the number of records. */
+  /** Reads the topic, and removes each key with a record from `withoutRecord`. Returns the number of records. */
   async #readTopic(
-    unnamed: Map<DocumentId, AppendPosition>,
+    withoutRecord: Map<DocumentId, AppendPosition>,
     onRecord: (record: SourceRecord) => Promise<void> = async () => undefined,
   ): Promise<number> {
     const { config, source, signal } = this.#deps
@@ -157,7 +159,7 @@ export class AccountKeys {
       signal,
       onRecord: async (record) => {
         count++
-        unnamed.delete(record.key?.toString() as DocumentId)
+        withoutRecord.delete(record.key?.toString() as DocumentId)
         await onRecord(record)
       },
     })

@@ -6,15 +6,15 @@ import { OffsetTracker } from './offsetTracker.ts'
 import { PublishedPosition } from './publishedPosition.ts'
 import type { StartOffset } from './startOffsets.ts'
 
-/** The state of a partition from its assignment to the next rebalance, even one that assigns the partition to this indexer again. */
+/** The state of a partition from its assignment to the next rebalance, even if that assigns the partition to this indexer again. */
 export type AssignedPartition = TopicPartition & {
   readonly start: StartOffset
   readonly offsets: OffsetTracker
   readonly coverage: DeletionCoverage
   readonly visible: PublishedPosition
   readonly log: ReplacementDetector
-  /** The last commit of this owner; undefined before it. */
-  committed: Committed | undefined
+  /** The last commit of this assignment; undefined before the first. */
+  committed: LastCommit | undefined
   nextOffset: bigint
   /** The error of the next record batch, if that cannot be decoded: the partition is paused. */
   undecodable: Undecodable | undefined
@@ -25,7 +25,7 @@ export type AssignedPartition = TopicPartition & {
   leave(): void
 }
 
-type Committed = Pick<StartOffset, 'position' | 'coveredAtMs'> & { readonly isReplaced: boolean }
+type LastCommit = Pick<StartOffset, 'position' | 'coveredUntilMs'> & { readonly isReplaced: boolean }
 
 export function assignPartition(
   partition: TopicPartition,
@@ -33,26 +33,26 @@ export function assignPartition(
   keptMs: (topic: string) => number,
 ): AssignedPartition {
   if (start === undefined) throw new Error(`the start offset of ${partitionName(partition)} is unknown`)
-  const leaving = new AbortController()
+  const leftController = new AbortController()
   return {
     ...partition,
     start,
     offsets: new OffsetTracker(start.position),
-    coverage: new DeletionCoverage(start.coveredAtMs, () => keptMs(partition.topic)),
+    coverage: new DeletionCoverage(start.coveredUntilMs, () => keptMs(partition.topic)),
     visible: new PublishedPosition(start.position),
     log: new ReplacementDetector(start.log),
     committed: undefined,
     nextOffset: start.position,
     undecodable: undefined,
     processedBehind: 0,
-    left: leaving.signal,
-    leave: () => leaving.abort(new Error(`${partitionName(partition)} is not assigned any more`)),
+    left: leftController.signal,
+    leave: () => leftController.abort(new Error(`${partitionName(partition)} is not assigned any more`)),
   }
 }
 
 /**
  * Throws if a batch does not continue at the next offset, so that no record is skipped. The batch may have been fetched for an earlier assignment, or KafkaJS
- * has continued where that assignment had arrived.
+ * has continued at the next offset of an earlier assignment.
  */
 export function expectNext(state: AssignedPartition, offset: bigint): void {
   if (offset !== state.nextOffset)

@@ -3,12 +3,12 @@ import type { Logger } from 'pino'
 import { type CheckOutcome, failed, passed } from '../src/core/monitoring/health.ts'
 import { summaryOf } from '../src/core/monitoring/log.ts'
 
-const firstMs = 100
+const baseMs = 100
 const maxMs = 10_000
 
-/** The wait (ms) after a failed attempt (1, 2, …), with full jitter: random, below a bound that doubles with every attempt, up to ten seconds. */
+/** The wait (ms) after a failed attempt (1, 2, …), with full jitter: random, below a bound of 200 ms that doubles with each attempt, up to ten seconds. */
 export const backoffMs = (attempt: number, random: () => number): number =>
-  random() * Math.min(maxMs, firstMs * 2 ** Math.min(attempt, 20))
+  random() * Math.min(maxMs, baseMs * 2 ** Math.min(attempt, 20))
 
 /** Polls until `isDone` resolves with true; resolves with false after `deadlineMs`. Rejects when `isDone` rejects or `signal` aborts. */
 export async function until(
@@ -24,6 +24,7 @@ export async function until(
   return false
 }
 
+/** Repeats failing steps. */
 export class Retries {
   readonly #log: Logger
   readonly #random: () => number
@@ -36,7 +37,7 @@ export class Retries {
     this.#signal = signal
   }
 
-  /** The last error of the failing step that failed first. */
+  /** Of the steps that fail now, the one that began to fail first: its last error. */
   health(): CheckOutcome {
     const [problem] = this.#problems.values()
     return problem === undefined ? passed : failed(problem)
@@ -44,22 +45,22 @@ export class Retries {
 
   /** Rejects once `signal`, or the signal of all retries, aborts. */
   async untilDone<T>(step: string, attempt: () => Promise<T>, signal = this.#signal): Promise<T> {
-    const either = AbortSignal.any([signal, this.#signal])
-    const own = Symbol(step)
+    const anySignal = AbortSignal.any([signal, this.#signal])
+    const stepKey = Symbol(step)
     try {
       for (let attempts = 1; ; attempts++) {
-        either.throwIfAborted()
+        anySignal.throwIfAborted()
         try {
           return await attempt()
         } catch (error) {
-          either.throwIfAborted()
-          this.#problems.set(own, `${step}: ${summaryOf(error)}`)
+          anySignal.throwIfAborted()
+          this.#problems.set(stepKey, `${step}: ${summaryOf(error)}`)
           this.#log.warn({ err: error, attempts }, `${step} failed; trying again`)
-          await sleep(backoffMs(attempts, this.#random), undefined, { signal: either })
+          await sleep(backoffMs(attempts, this.#random), undefined, { signal: anySignal })
         }
       }
     } finally {
-      this.#problems.delete(own)
+      this.#problems.delete(stepKey)
     }
   }
 }

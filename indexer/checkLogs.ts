@@ -5,16 +5,16 @@ import type { LogAnswer, LogPrefix } from './logReplacement.ts'
 
 type LogSource = Pick<KafkaSource, 'offsetRanges' | 'offsetsAfter' | 'forgetLeaders'>
 
-export type ReadPartition = TopicPartition & { readonly prefixes: readonly LogPrefix[] }
+export type QueriedPartition = TopicPartition & { readonly prefixes: readonly LogPrefix[] }
 
 /**
  * Queries Kafka for each prefix of each partition. Returns the answers of each partition, in the order of its prefixes. A missing partition counts as empty.
  * Rejects if a topic does not exist.
  */
-export async function queryLogs(source: LogSource, partitions: readonly ReadPartition[]): Promise<LogAnswer[][]> {
+export async function queryLogs(source: LogSource, partitions: readonly QueriedPartition[]): Promise<LogAnswer[][]> {
   const ranges = await source.offsetRanges([...new Set(partitions.map(({ topic }) => topic))])
   const answers = partitions.map((): LogAnswer[] => [])
-  // One query for the first prefix of every partition, and one for the second.
+  // One query for the first prefix of every partition, and one for every second prefix.
   for (let at = 0; partitions.some(({ prefixes }) => at < prefixes.length); at++) {
     const queries = partitions.flatMap(({ topic, partition, prefixes }) => {
       const afterMs = prefixes[at]?.latestMs ?? Infinity
@@ -40,14 +40,14 @@ export async function checkLogs(
 ): Promise<AssignedPartition[]> {
   const checks = assigned.flatMap((state) => {
     const { topic, partition, log, offsets } = state
-    const read = log.upTo(offsets.progress().position)
-    return log.isReplaced ? [] : [{ topic, partition, prefixes: log.prefixes(), read, state }]
+    const readPrefix = log.upTo(offsets.progress().position)
+    return log.isReplaced ? [] : [{ topic, partition, prefixes: log.prefixes(), readPrefix, state }]
   })
   if (checks.length === 0) return []
   if (checks.some(({ state }) => state.log.isDoubted)) source.forgetLeaders()
   const answers = await queryLogs(source, checks)
   const atMs = elapsedMs()
-  return checks.flatMap(({ state, read }, index) =>
-    state.log.endCheck(read, answers[index] ?? [], atMs) ? [state] : [],
+  return checks.flatMap(({ state, readPrefix }, index) =>
+    state.log.endCheck(readPrefix, answers[index] ?? [], atMs) ? [state] : [],
   )
 }

@@ -22,7 +22,7 @@ const roomPatienceMs = 500
 /** More records in one turn of the event loop would delay heartbeats and responses. */
 const recordsPerTurn = 100
 
-export type Reading = {
+export type ReadOptions = {
   readonly source: KafkaSource
   readonly groupId: string
   readonly topics: readonly string[]
@@ -31,7 +31,7 @@ export type Reading = {
   readonly log: Logger
 }
 
-type ConsumerOptions = Reading & {
+type ConsumerOptions = ReadOptions & {
   readonly maxInFlightBytes: number
   /** By `partitionName`. */
   startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
@@ -56,8 +56,8 @@ export class SourceConsumer {
   #rejoin = new AbortController()
   #crashes = 0
   readonly #inFlight: InFlightBytes
-  /** The topics that are paused until there is room for their records again. */
-  readonly #full = new Set<string>()
+  /** The topics that are paused until there is room for their records. */
+  readonly #fullTopics = new Set<string>()
   #health: CheckOutcome = failed('has not joined its group yet')
 
   constructor(options: ConsumerOptions) {
@@ -78,14 +78,13 @@ export class SourceConsumer {
     return this.#health
   }
 
-  /** Fails while the next record batch of a partition cannot be decoded. */
   decoding(): CheckOutcome {
     const paused = this.assigned().filter(({ undecodable }) => undecodable !== undefined)
     const reasons = paused.map((partition) => `${partitionName(partition)}: ${partition.undecodable?.message}`)
     return reasons.length > 0 ? failed(reasons.join('; ')) : passed
   }
 
-  /** Rejects if a rebalance has ended the assignment; see `GroupMember.commit` for the exception. */
+  /** Rejects if a rebalance has ended the assignment; for an exception, see `GroupMember.commit`. */
   async commit(commits: readonly PartitionCommit[]): Promise<void> {
     await this.#member?.commit(commits)
   }
@@ -121,7 +120,7 @@ export class SourceConsumer {
     if (this.#assigned.size > 0) this.#member?.pause(this.assigned())
   }
 
-  /** Leaves the group, so that its partitions are assigned to other indexers at once, not after the session timeout. */
+  /** Leaves the group, so that the partitions are assigned to other indexers at once, not after the session timeout. */
   async leave(): Promise<void> {
     this.#stop.abort()
     this.#forgetAssignment()
@@ -138,7 +137,7 @@ export class SourceConsumer {
         this.#health = failed('waits for its partitions')
       },
       onAssigned: (partitions) => this.#startAssignment(member, partitions),
-      onBatch: (batch) => this.#takeBatch(batch),
+      onBatch: (batch) => this.#passBatch(batch),
       onBatchEnd: (partition, from, lastOffset) => this.#endBatch(partitionName(partition), from, lastOffset),
     })
     return member
@@ -170,34 +169,34 @@ export class SourceConsumer {
     log.info({ partitions: [...this.#assigned.keys()] }, 'joined the group')
   }
 
-  /** Passes the records of a batch to `onRecord`. False if not all were passed: the rest is fetched again. */
-  async #takeBatch(batch: FetchedBatch): Promise<boolean> {
+  /** Passes the records of a batch to `onRecord`. False if not all were passed: the others are fetched again. */
+  async #passBatch(batch: FetchedBatch): Promise<boolean> {
     const { records, undecodable, position, gapBelow, skippedAtMs } = batch
     const state = this.#assigned.get(partitionName(batch))
-    if (state === undefined || this.#full.has(batch.topic)) return false
+    if (state === undefined || this.#fullTopics.has(batch.topic)) return false
     expectNext(state, position)
     if (gapBelow !== undefined) state.visible.noteGap(gapBelow)
     const isAssigned = (): boolean => this.#assigned.get(partitionName(batch)) === state
     if (skippedAtMs !== undefined) state.log.noteTime(position, skippedAtMs)
-    let taken = 0
+    let count = 0
     let patience = { leftMs: roomPatienceMs }
     for (const record of records) {
-      if (++taken % recordsPerTurn === 0) {
+      if (++count % recordsPerTurn === 0) {
         await nextTurn()
         patience = { leftMs: roomPatienceMs }
       }
       if (!(await this.#untilRoom(batch, patience)) || !isAssigned()) return false
-      this.#take(copiedOut(record), state)
+      this.#pass(copiedOut(record), state)
     }
     if (undecodable !== undefined) this.#pausePartition(undecodable, state)
     return undecodable === undefined
   }
 
-  /** Waits until there is room for a record. False if the member has stopped, or the topic is paused now, after too long a wait. */
+  /** Waits until there is room for a record. False if the member has stopped, or the wait was too long, and the topic is paused now. */
   async #untilRoom({ topic, isReading, wait }: FetchedBatch, patience: { leftMs: number }): Promise<boolean> {
     while (isReading() && !this.#inFlight.hasRoom(topic)) {
       if (patience.leftMs <= 0) {
-        this.#full.add(topic)
+        this.#fullTopics.add(topic)
         this.#member?.pause(this.assigned().filter((partition) => partition.topic === topic))
         return false
       }
@@ -209,14 +208,14 @@ export class SourceConsumer {
   }
 
   #resumeTopics(): void {
-    for (const topic of this.#full) {
+    for (const topic of this.#fullTopics) {
       if (!this.#inFlight.hasRoomToResume(topic) || this.#stop.signal.aborted) continue
-      this.#full.delete(topic)
+      this.#fullTopics.delete(topic)
       this.#member?.resume(this.assigned().filter((partition) => partition.topic === topic))
     }
   }
 
-  #take(record: SourceRecord, state: AssignedPartition): void {
+  #pass(record: SourceRecord, state: AssignedPartition): void {
     const bytes = recordBytes(record)
     state.log.noteTime(record.offset, record.appendedAtMs)
     const entry = state.offsets.track(record.offset, record.appendedAtMs)
@@ -235,17 +234,17 @@ export class SourceConsumer {
   }
 
   #forgetAssignment(): Map<string, AssignedPartition> {
-    const left = this.assigned()
+    const partitions = this.assigned()
     this.#assigned = new Map()
-    this.#full.clear()
-    for (const { topic, processedBehind, leave } of left) {
+    this.#fullTopics.clear()
+    for (const { topic, processedBehind, leave } of partitions) {
       this.#inFlight.add(topic, -processedBehind * trackedBytes)
       leave()
     }
     return this.#assigned
   }
 
-  /** Pauses a partition whose next batch cannot be decoded. After `undecodableRetryMs`, compaction may have removed that batch. */
+  /** Pauses, for `undecodableRetryMs`, a partition whose next batch cannot be decoded. Meanwhile compaction may remove the batch. */
   #pausePartition(undecodable: Undecodable, state: AssignedPartition): void {
     const member = this.#member
     const { topic, partition } = state
@@ -256,7 +255,7 @@ export class SourceConsumer {
     member?.pause([state])
     setTimeout(() => {
       const isAssigned = this.#assigned.get(partitionName(state)) === state
-      if (isAssigned && !this.#full.has(topic) && !this.#stop.signal.aborted) member?.resume([state])
+      if (isAssigned && !this.#fullTopics.has(topic) && !this.#stop.signal.aborted) member?.resume([state])
     }, undecodableRetryMs).unref()
   }
 

@@ -54,9 +54,9 @@ export type DocumentWrite = {
 
 export type Documents = readonly DocumentWrite[]
 
-export type Recorded = { readonly changedAt: Instant; readonly logPosition: LogPosition }
+export type AppendInfo = { readonly changedAt: Instant; readonly logPosition: LogPosition }
 
-type Converted =
+type Conversion =
   | {
       readonly kind: 'documents'
       readonly documents: DocumentWrite[]
@@ -65,33 +65,36 @@ type Converted =
   | { readonly kind: 'account-key'; readonly change: RecordKey & AccountKeyState }
   | { readonly kind: 'rejected'; readonly problem: Problem }
 
-type Conversion = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS' | 'INDEX_ANSWERS'>
+type ConversionConfig = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS' | 'INDEX_ANSWERS'>
 
 /** Validates a record by the contract of its topic, and converts it. Never throws. */
-export function convertRecord(record: SourceRecord, config: Conversion): Converted {
+export function convertRecord(record: SourceRecord, config: ConversionConfig): Conversion {
   const { topic, key, value } = record
   if (topic === config.TOPIC_FORMS) return toDocuments('forms', record, readFormRecord(key, value), formWrites)
   if (topic === config.TOPIC_SUBMISSIONS)
-    return toDocuments('submissions', record, readSubmissionRecord(key, value), (change, recorded) =>
-      submissionWrites(change, recorded, config.INDEX_ANSWERS),
+    return toDocuments('submissions', record, readSubmissionRecord(key, value), (change, appendInfo) =>
+      submissionWrites(change, appendInfo, config.INDEX_ANSWERS),
     )
-  const read = readAccountKeyRecord(key, value)
-  return read.ok ? { kind: 'account-key', change: read.value } : { kind: 'rejected', problem: read.problem }
+  const result = readAccountKeyRecord(key, value)
+  return result.ok ? { kind: 'account-key', change: result.value } : { kind: 'rejected', problem: result.problem }
 }
 
 function toDocuments<Entity>(
   type: EntityType,
   record: SourceRecord,
-  read: Result<Change<Entity>>,
-  writes: (change: Change<Entity>, recorded: Recorded) => DocumentWrite[],
-): Converted {
-  if (!read.ok) return { kind: 'rejected', problem: read.problem }
-  const documents = writes(read.value, { changedAt: toInstant(record.appendedAtMs), logPosition: logPosition(record) })
-  return { kind: 'documents', documents, list: teamList(type, read.value.teamId) }
+  result: Result<Change<Entity>>,
+  writes: (change: Change<Entity>, appendInfo: AppendInfo) => DocumentWrite[],
+): Conversion {
+  if (!result.ok) return { kind: 'rejected', problem: result.problem }
+  const documents = writes(result.value, {
+    changedAt: toInstant(record.appendedAtMs),
+    logPosition: logPosition(record),
+  })
+  return { kind: 'documents', documents, list: teamList(type, result.value.teamId) }
 }
 
-export function formWrites(change: Change<RenderedForm>, recorded: Recorded): DocumentWrite[] {
-  if (change.live === null) return tombstones(change, kindsOf.forms, recorded)
+export function formWrites(change: Change<RenderedForm>, appendInfo: AppendInfo): DocumentWrite[] {
+  if (change.live === null) return tombstones(change, kindsOf.forms, appendInfo)
   const { revision, entity: form } = change.live
   const salt = titleSalt(change.teamId)
   const { words, joined, starts } = titleTerms(form.title)
@@ -109,19 +112,19 @@ export function formWrites(change: Change<RenderedForm>, recorded: Recorded): Do
   const list = listDocument(
     change,
     form.createdAt,
-    recorded,
+    appendInfo,
     `"digest":"${digest}",${searchMembers.slice(1, -1)}`,
     form,
   )
   return [{ ...write('forms', change, revision, list), digest }, write('form-details', change, revision, form.detail)]
 }
 
-export function submissionWrites(change: Change<RenderedSubmission>, recorded: Recorded, hasAnswers: boolean) {
-  if (change.live === null) return tombstones(change, kindsOf.submissions, recorded)
+export function submissionWrites(change: Change<RenderedSubmission>, appendInfo: AppendInfo, hasAnswers: boolean) {
+  if (change.live === null) return tombstones(change, kindsOf.submissions, appendInfo)
   const { revision, entity } = change.live
   const { formId, status, submittedAt, foundBy, detail, digest } = entity
   const searchMembers = `"digest":"${digest}","formId":"${formId}","status":"${status}",${foundByMembers(foundBy, hasAnswers)}`
-  const list = listDocument(change, submittedAt, recorded, searchMembers, entity)
+  const list = listDocument(change, submittedAt, appendInfo, searchMembers, entity)
   return [
     { ...write('submissions', change, revision, list), digest },
     write('submission-details', change, revision, detail),
@@ -132,16 +135,16 @@ export function submissionWrites(change: Change<RenderedSubmission>, recorded: R
 const foundByMembers = ({ data, score }: FoundBy, hasAnswers: boolean): string =>
   `${hasAnswers ? `"answers":${answerTerms(data)},` : ''}"scoreParts":${partsOfScore(Number(score))}`
 
-/** The source of a list document: members of every list, `searchMembers` of this kind of list, summary. Ids and instants need no escapes in JSON. */
+/** The source of a list document: the members of every list document, `searchMembers` of its kind, summary. Ids and instants need no escapes in JSON. */
 function listDocument(
   { teamId, entityId }: RecordKey,
   createdAt: Instant,
-  recorded: Recorded,
+  appendInfo: AppendInfo,
   searchMembers: string,
   { summary, detail }: Pick<RenderedForm, 'summary' | 'detail'>,
 ): Buffer {
   const order = `"teamId":"${teamId}","position":"${position(createdAt, entityId)}"`
-  const times = `"createdAt":"${createdAt}","changedAt":"${recorded.changedAt}","logPosition":${recorded.logPosition}`
+  const times = `"createdAt":"${createdAt}","changedAt":"${appendInfo.changedAt}","logPosition":${appendInfo.logPosition}`
   // A search returns `searchMembers`, too: those of a long title are several times its length.
   const rowBytes = Buffer.byteLength(searchMembers) + summary.length
   const large = [...largePart(teamId, 'summary', rowBytes), ...largePart(teamId, 'detail', detail.length)]
@@ -173,13 +176,13 @@ function write(kind: DocumentKind, { teamId, entityId }: RecordKey, version: Rev
   return { kind, id: documentId(teamId, entityId), teamId, version, source }
 }
 
-/** The position of a live list document that a rebuild copied from a replaced log. Only the first record of partition 0 has it, too. */
+/** The position of a live list document that a rebuild copied from a replaced log. Only the first record of partition 0 has the same position. */
 export const carriedOver = 0 as LogPosition
 
 /**
  * The source of a list document that a rebuild copies from a replaced log. A live document gets the position `carriedOver`. A tombstone gets no position:
- * followers start anew, and need no earlier deletion. Tombstones have no second sort key, so no page of a change feed could end between two with position 0:
- * the next page would skip the rest, and a deletion that is the first record of partition 0.
+ * followers start anew, and need no earlier deletion. If many tombstones had position 0, a page of a change feed could end among them. They have no second sort
+ * key, so the next page would skip the rest, and a deletion that is the first record of partition 0.
  */
 export const asCarriedOver = (source: Buffer): Buffer =>
   Buffer.from(
@@ -189,8 +192,8 @@ export const asCarriedOver = (source: Buffer): Buffer =>
   )
 
 /**
- * Recomputes the search members of a submission's list document that an earlier release, or another `INDEX_ANSWERS` (`hasAnswers`), has written. Returns other
- * documents unchanged.
+ * Recomputes the search members of a submission's list document, if an earlier release, or a process with another `INDEX_ANSWERS` (`hasAnswers`), has written
+ * it. Returns other documents unchanged.
  */
 export function renewSearchMembers(document: DocumentWrite, hasAnswers: boolean): DocumentWrite {
   if (document.kind !== 'submissions') return document
@@ -199,9 +202,9 @@ export function renewSearchMembers(document: DocumentWrite, hasAnswers: boolean)
   if (summary === undefined) return document
   if (members.has('scoreParts') && members.has('answers') === hasAnswers) return document
   for (const name of ['answers', 'scoreParts', 'summary']) members.delete(name)
-  const served = rawMembers(summary)
-  const score = rawMembers(served.get('result') ?? '').get('score') ?? ''
-  const foundBy = rawMembers(`{${foundByMembers({ data: served.get('data') ?? '', score }, hasAnswers)}}`)
+  const summaryMembers = rawMembers(summary)
+  const score = rawMembers(summaryMembers.get('result') ?? '').get('score') ?? ''
+  const foundBy = rawMembers(`{${foundByMembers({ data: summaryMembers.get('data') ?? '', score }, hasAnswers)}}`)
   return { ...document, source: sourceOf([...members, ...foundBy, ['summary', summary]]) }
 }
 
@@ -217,14 +220,14 @@ function sourceOf(members: readonly (readonly [name: string, raw: string])[]): B
 }
 
 /**
- * The documents of a deletion, with a version above every revision. If Elasticsearch deleted them, it would forget their versions after a minute, and a later,
- * older record would bring the entity back. Where Kafka removed a deletion before it was read, a rebuild writes tombstones without a position; followers start
- * anew after that.
+ * The documents of a deletion, with a version above every revision. If Elasticsearch deleted them, it would forget their versions after a minute, and a record
+ * with a lower revision that arrives later would bring the entity back. Where Kafka removed a deletion before it was read, a rebuild writes tombstones without
+ * a position; followers start anew.
  */
 export function tombstones(
   key: RecordKey,
   kinds: readonly DocumentKind[],
-  { changedAt: deletedAt, logPosition: at }: Pick<Recorded, 'changedAt'> & Partial<Recorded>,
+  { changedAt: deletedAt, logPosition: at }: Pick<AppendInfo, 'changedAt'> & Partial<AppendInfo>,
 ): DocumentWrite[] {
   const tombstone = `${tombstoneStart}${JSON.stringify({ teamId: key.teamId, deletedAt })}`
   return kinds.map((kind) => {

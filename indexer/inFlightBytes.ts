@@ -16,12 +16,12 @@ const reservedShare = 1 / 8
 export class InFlightBytes {
   readonly #reservedBytes: number
   readonly #sharedBytes: number
-  readonly #taken: Map<string, number>
+  readonly #bytesByTopic: Map<string, number>
 
   constructor(maxBytes: number, topics: readonly string[]) {
     this.#reservedBytes = maxBytes * reservedShare
     this.#sharedBytes = maxBytes - this.#reservedBytes * topics.length
-    this.#taken = new Map(topics.map((topic) => [topic, 0]))
+    this.#bytesByTopic = new Map(topics.map((topic) => [topic, 0]))
   }
 
   get total(): number {
@@ -30,27 +30,27 @@ export class InFlightBytes {
 
   /** `bytes` is negative when a record is processed. */
   add(topic: string, bytes: number): void {
-    this.#taken.set(topic, (this.#taken.get(topic) ?? 0) + bytes)
+    this.#bytesByTopic.set(topic, (this.#bytesByTopic.get(topic) ?? 0) + bytes)
   }
 
   /** Whether another record of the topic, of any size, may be read. */
   hasRoom(topic: string): boolean {
-    return this.#hasLeft(topic, 0)
+    return this.#hasRoomFor(topic, 0)
   }
 
-  /** Whether half of the topic's reserved bytes would fit. With less room, a resumed topic would be paused again at once. */
+  /** Whether there is room for half of the topic's reserved bytes. With less, a resumed topic would be paused again at once. */
   hasRoomToResume(topic: string): boolean {
-    return this.#hasLeft(topic, this.#reservedBytes / 2)
+    return this.#hasRoomFor(topic, this.#reservedBytes / 2)
   }
 
-  #hasLeft(topic: string, bytes: number): boolean {
-    if ((this.#taken.get(topic) ?? 0) + bytes < this.#reservedBytes) return true
-    return this.#sum((taken) => Math.max(0, taken - this.#reservedBytes)) + bytes < this.#sharedBytes
+  #hasRoomFor(topic: string, bytes: number): boolean {
+    if ((this.#bytesByTopic.get(topic) ?? 0) + bytes < this.#reservedBytes) return true
+    return this.#sum((topicBytes) => Math.max(0, topicBytes - this.#reservedBytes)) + bytes < this.#sharedBytes
   }
 
-  #sum(ofTopic: (takenBytes: number) => number): number {
+  #sum(ofTopic: (bytes: number) => number): number {
     let sum = 0
-    for (const taken of this.#taken.values()) sum += ofTopic(taken)
+    for (const bytes of this.#bytesByTopic.values()) sum += ofTopic(bytes)
     return sum
   }
 }

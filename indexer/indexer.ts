@@ -19,7 +19,10 @@ import { indexerMetrics, observe, stateOf } from './status/observe.ts'
 import { statusPages } from './status/statusPage.ts'
 import { checkDeadLetterSize, ensureTopics, sourceTopics } from './topics.ts'
 
-/** Retries while an engine is unreachable. */
+/**
+ * Starts the pipeline and the replays of account keys. Retries while an engine is unreachable, also after `signal`, until `closing` aborts: after the pipeline
+ * has shut down, since releasers run in reverse order. The check `cluster`: nodes without a master must refuse searches.
+ */
 export async function startIndexer(service: Service): Promise<Started> {
   const { config, engines, log, signal, release, fail } = service
   const closing = new AbortController()
@@ -31,8 +34,8 @@ export async function startIndexer(service: Service): Promise<Started> {
 
   const stores: Stores = { config, elasticsearch, redis }
   const retries = new Retries(log, Math.random, closing.signal)
-  const letterRetries = new Retries(log, Math.random, closing.signal)
-  const deadLetters = new DeadLetterWriter({ sink, config, log, retries: letterRetries })
+  const deadLetterRetries = new Retries(log, Math.random, closing.signal)
+  const deadLetters = new DeadLetterWriter({ sink, config, log, retries: deadLetterRetries })
   const accountKeys = new AccountKeys({ config, source, sink, store, retries, log, signal })
   const metrics = pipelineMetrics(service.metrics, sourceTopics(config))
   const runner = new GenerationRunner({
@@ -50,9 +53,12 @@ export async function startIndexer(service: Service): Promise<Started> {
     stopping: signal,
     closing: closing.signal,
   })
-  const own = () => stateOf(config, runner, deadLetters)
-  const observed = observe({ ...stores, source: openSource(), own }, { clock: Date.now, signal: closing.signal })
-  indexerMetrics(service.metrics, own, observed, () => accountKeys.contested, Date.now)
+  const ownState = () => stateOf(config, runner, deadLetters)
+  const observed = observe(
+    { ...stores, source: openSource(), own: ownState },
+    { clock: Date.now, signal: closing.signal },
+  )
+  indexerMetrics(service.metrics, ownState, observed, () => accountKeys.contested, Date.now)
 
   const run = async (): Promise<void> => {
     const rules = await retries.untilDone('preparing topics', () => ensureTopics(source, config, log))
@@ -71,14 +77,14 @@ export async function startIndexer(service: Service): Promise<Started> {
       redis: redisAnswers(redis),
       'account keys': accountKeysAreComplete(store, () => accountKeys.replayError),
       ...pipelineChecks(runner, retries),
-      ...deadLetterChecks(deadLetters, letterRetries, () => checkDeadLetterSize(source, config)),
+      ...deadLetterChecks(deadLetters, deadLetterRetries, () => checkDeadLetterSize(source, config)),
     },
-    pages: (health) => statusPages({ own, observed, health, clock: Date.now }),
+    pages: (health) => statusPages({ own: ownState, observed, health, clock: Date.now }),
   }
 }
 
 function pipelineChecks(runner: GenerationRunner, retries: Retries): Checks {
-  const part = (name: keyof PipelineHealth): Check => {
+  const checkOf = (name: keyof PipelineHealth): Check => {
     return async () => runner.current?.pipeline.health()[name] ?? passed
   }
   return {
@@ -87,10 +93,10 @@ function pipelineChecks(runner: GenerationRunner, retries: Retries): Checks {
       return health.ok && runner.current === undefined ? failed('starting') : health
     },
     generation: async () => runner.current?.written.health() ?? passed,
-    writer: part('writer'),
-    publisher: part('publisher'),
-    consumer: part('consumer'),
-    decoding: part('decoding'),
+    writer: checkOf('writer'),
+    publisher: checkOf('publisher'),
+    consumer: checkOf('consumer'),
+    decoding: checkOf('decoding'),
     deletions: async () => runner.deletions(),
     logs: async () => runner.logs(),
   }
@@ -114,7 +120,7 @@ export const command = serviceCommand({
   needs: ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'],
   adminPort: 9_102,
   start: (service) => {
-    // Node allocates a buffer of more than half the pool by itself, which is slower. With the small default pool, that would be most of the documents (a few
+    // Node allocates a buffer of more than half the pool outside it, which is slower. With the small default pool, that would be most of the documents (a few
     // kilobytes each, thousands a second).
     Buffer.poolSize = 256 * 1024
     return startIndexer(service)

@@ -8,15 +8,15 @@ export const unreadLog: LogState = { isReplaced: false, prefixes: [{ below: 0n, 
 
 export const replacedLog: LogState = { isReplaced: true, prefixes: [] }
 
-const replaced = 'replaced'
+const replacedText = 'replaced'
 
 /** In commit metadata and in Redis, such as `500:1764400000000,900:1764403600000` or `replaced`. */
 export const logStateText = ({ isReplaced, prefixes }: LogState): string =>
-  isReplaced ? replaced : prefixes.map(({ below, latestMs }) => `${below}:${latestMs}`).join()
+  isReplaced ? replacedText : prefixes.map(({ below, latestMs }) => `${below}:${latestMs}`).join()
 
 /** Parses the text in commit metadata. Without text, the records below `position` were read, at unknown times. */
 export function readLogState(text: string | undefined, position: bigint): LogState {
-  if (text === replaced) return { isReplaced: true, prefixes: [] }
+  if (text === replacedText) return { isReplaced: true, prefixes: [] }
   const prefixes = (text?.split(',') ?? []).flatMap((prefix) => {
     const [, below, latestMs] = /^(\d+):(\d+|Infinity)$/.exec(prefix) ?? []
     return below === undefined ? [] : [{ below: BigInt(below), latestMs: Number(latestMs) }]
@@ -24,7 +24,7 @@ export function readLogState(text: string | undefined, position: bigint): LogSta
   return { isReplaced: false, prefixes: prefixes.length > 0 ? prefixes : [{ below: position, latestMs: Infinity }] }
 }
 
-/** Parses the text in Redis. Without text, nothing was read. */
+/** Parses the text in Redis. Without text, no record was read. */
 export const readStoredLogState = (text: string | undefined): LogState =>
   text === undefined ? unreadLog : readLogState(text, 0n)
 
@@ -46,7 +46,7 @@ export const replacedAfterMs = 30_000
  * KafkaJS gives no id of a log, so append times are compared.
  *
  * A check tests the prefixes that were confirmed before. If the log has them, everything that was read before this check is the prefix of the next check. Why
- * is it not tested at once?
+ * does this check not test it?
  * 1. An indexer has read offsets 0 to 499, until 10:00. Confirmed: `below` 500, `latestMs` 10:00.
  * 2. The topic is created again and gets 900 records, from 10:05 to 10:20. The indexer reads offsets 500 to 899, without an error.
  * 3. With `below` 900 and `latestMs` 10:20, the new log would pass. With the confirmed prefix, it fails: its records below 500 were appended after 10:00.
@@ -55,33 +55,33 @@ export class ReplacementDetector {
   isReplaced: boolean
   #prefixes: readonly LogPrefix[]
   /** `below`: the end of the prefixes when reading started; `latestMs`: the latest append time in them and of the records read from `below` on. */
-  #read: LogPrefix
+  #readPrefix: LogPrefix
   #lacksPrefixSinceMs: number | undefined
-  /** Whether a check of this owner has succeeded. */
+  /** Whether the log has had every prefix in a check of this assignment. */
   #isConfirmed = false
 
   constructor({ isReplaced, prefixes }: LogState) {
     this.isReplaced = isReplaced
     this.#prefixes = prefixes
-    this.#read = prefixes.reduce(joined, { below: 0n, latestMs: 0 })
+    this.#readPrefix = prefixes.reduce(unionOf, { below: 0n, latestMs: 0 })
   }
 
-  /** Whether the log counts as replaced, or the last check failed. */
+  /** Whether the log counts as replaced, or has lacked a prefix in the last check. */
   get isDoubted(): boolean {
     return this.isReplaced || this.#lacksPrefixSinceMs !== undefined
   }
 
-  /** Whether a check is due at once: none of this owner has succeeded, or the first record of the log was read since the last check. */
+  /** Whether a check is due at once: the log is not confirmed, or its first record was read since the last check. */
   isUnchecked(position: bigint): boolean {
-    const isOfNothing = position > 0n && this.#prefixes.every(({ below }) => below === 0n)
-    return !this.isDoubted && (!this.#isConfirmed || isOfNothing)
+    const hasReadFirst = position > 0n && this.#prefixes.every(({ below }) => below === 0n)
+    return !this.isDoubted && (!this.#isConfirmed || hasReadFirst)
   }
 
   /** Also called for control records, and for records of aborted transactions. */
   noteTime(offset: bigint, appendedAtMs: number): void {
     // A record below this offset is in the prefixes already, or is of a new log.
-    if (offset >= this.#read.below && appendedAtMs > this.#read.latestMs)
-      this.#read = { below: this.#read.below, latestMs: appendedAtMs }
+    if (offset >= this.#readPrefix.below && appendedAtMs > this.#readPrefix.latestMs)
+      this.#readPrefix = { below: this.#readPrefix.below, latestMs: appendedAtMs }
   }
 
   prefixes(): readonly LogPrefix[] {
@@ -101,7 +101,7 @@ export class ReplacementDetector {
 
   /** The prefix of every record below `position`. */
   upTo(position: bigint): LogPrefix {
-    return joined({ below: position, latestMs: 0 }, this.#read)
+    return unionOf({ below: position, latestMs: 0 }, this.#readPrefix)
   }
 
   /**
@@ -125,7 +125,7 @@ export class ReplacementDetector {
   }
 }
 
-const joined = (a: LogPrefix, b: LogPrefix): LogPrefix => ({
+const unionOf = (a: LogPrefix, b: LogPrefix): LogPrefix => ({
   below: a.below > b.below ? a.below : b.below,
   latestMs: Math.max(a.latestMs, b.latestMs),
 })

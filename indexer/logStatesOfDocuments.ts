@@ -7,9 +7,9 @@ import type { Generation } from './generations/generation.ts'
 import type { LogPrefix, LogState } from './logReplacement.ts'
 
 /**
- * Reads, from the documents of a generation, the states of their logs, by `partitionName`: the highest position of each partition, and its append time. Needed
- * where commits and Redis have no state. Example: an operator deletes a topic, and with it its commits; Redis loses its data. The topic is created again. Only
- * the positions of the documents, which are above its end, show that it is another log.
+ * Reads, from the documents of a generation, the states of their logs, by `partitionName`: the highest position of each partition, and the append time of its
+ * record. Needed where commits and Redis have no state. Example: an operator deletes a topic, and with it its commits; Redis loses its data. The topic is
+ * created again. Only the positions of the documents, which are above its end, show that it is another log.
  */
 export async function readLogStatesOfDocuments(
   elasticsearch: Client,
@@ -28,7 +28,7 @@ export async function readLogStatesOfDocuments(
         // Without the documents of a shard that has no copy, the prefix is shorter, and true nevertheless.
         allow_partial_search_results: true,
         query: { range: { logPosition: { ...from, lt: endOfPositions(partition) } } },
-        // An index that somebody has made without positions has no such document.
+        // An index without the field `logPosition`, made by somebody else, has no such document.
         sort: [{ logPosition: { order: 'desc', unmapped_type: 'long' } }],
         size: 1,
         track_total_hits: false,
@@ -44,13 +44,13 @@ export async function readLogStatesOfDocuments(
   return logs
 }
 
-type Newest = Pick<estypes.SearchHit, 'fields' | 'sort'>
+type NewestHit = Pick<estypes.SearchHit, 'fields' | 'sort'>
 
 /**
  * The prefix that ends with the record of a list document. If the clock of an earlier leader was ahead, an earlier record has a later append time: then the log
- * counts as replaced, and a needless rebuild follows. No replaced log is missed.
+ * counts as replaced, and a needless rebuild follows.
  */
-function prefixUpTo({ fields = {}, sort: [position] = [] }: Newest): LogPrefix {
+function prefixUpTo({ fields = {}, sort: [position] = [] }: NewestHit): LogPrefix {
   const [appendedAt] = (fields['changedAt'] ?? fields['tombstone.deletedAt'] ?? []) as readonly string[]
   const latestMs = appendedAt === undefined ? Infinity : Date.parse(appendedAt)
   return { below: offsetOf(Number(position) as LogPosition) + 1n, latestMs }

@@ -1,7 +1,7 @@
 import type { Offset } from '../src/core/model/ids.ts'
 
-/** `end`: the position once this record and all earlier ones are processed; above `offset + 1` if offsets are missing after it. */
-export type Entry = { end: bigint; readonly appendedAtMs: number; isProcessed: boolean }
+/** `end`: the position once this record and all earlier ones are processed; above `offset + 1` if offsets after the record are missing. */
+export type TrackedRecord = { end: bigint; readonly appendedAtMs: number; isProcessed: boolean }
 
 export type OffsetProgress = {
   /** Every record below this offset is processed. */
@@ -12,7 +12,7 @@ export type OffsetProgress = {
   readonly processedAtMs: number | undefined
 }
 
-/** More entries below the position are removed from memory, even if others are left. */
+/** Above this number, entries below the position are removed from memory, even if other entries are left. */
 const compactAfter = 1_000
 
 /**
@@ -21,7 +21,7 @@ const compactAfter = 1_000
  * (compaction, transaction markers) do not stop it.
  */
 export class OffsetTracker {
-  #entries: Entry[] = []
+  #entries: TrackedRecord[] = []
   #head = 0
   #position: bigint
   #processedAtMs: number | undefined
@@ -31,19 +31,19 @@ export class OffsetTracker {
   }
 
   /** Adds a record, in order of offsets. Returns its entry, for `markProcessed`. */
-  track(offset: Offset, appendedAtMs: number): Entry {
+  track(offset: Offset, appendedAtMs: number): TrackedRecord {
     const entry = { end: offset + 1n, appendedAtMs, isProcessed: false }
     this.#entries.push(entry)
     return entry
   }
 
-  /** Returns how many records the position has passed by that. */
-  markProcessed(entry: Entry): number {
+  /** Returns how many records the position passes because of it. */
+  markProcessed(entry: TrackedRecord): number {
     entry.isProcessed = true
     return this.#advance()
   }
 
-  /** Every record up to `lastOffset` is tracked: other offsets up to it have no record, and are passed over. */
+  /** To be called when every record up to `lastOffset` is tracked: the other offsets up to there have no record, and are passed over. */
   endBatch(lastOffset: Offset): void {
     const end = lastOffset + 1n
     const last = this.#entries.at(-1)
@@ -63,7 +63,6 @@ export class OffsetTracker {
     if (position > this.#position) this.#position = position
   }
 
-  /** Returns how many records the position has passed. */
   #advance(): number {
     const from = this.#head
     for (let entry = this.#entries[from]; entry?.isProcessed; entry = this.#entries[this.#head]) {

@@ -10,7 +10,7 @@ import type { AssignedPartition } from './assignedPartition.ts'
 import { bulkBounds, bulkSender } from './bulk/bulkApi.ts'
 import { BulkWriter } from './bulk/bulkWriter.ts'
 import { checkLogs } from './checkLogs.ts'
-import { type Reading, SourceConsumer } from './consumer.ts'
+import { type ReadOptions, SourceConsumer } from './consumer.ts'
 import type { DeadLetterWriter } from './deadLetters/deadLetters.ts'
 import type { Generation } from './generations/generation.ts'
 import { logStateText } from './logReplacement.ts'
@@ -41,11 +41,11 @@ type LogStateStore = {
   read(): Promise<ReadonlyMap<string, string>>
 }
 
-type PipelineOptions = Reading & {
+type PipelineOptions = ReadOptions & {
   readonly config: Config
   readonly elasticsearch: Client
   readonly generation: Generation
-  /** Undefined for a rebuild: the live indexers handle rejected records and account keys. */
+  /** Undefined for a rebuild. */
   readonly serving: Serving | undefined
   readonly metrics: PipelineMetrics
   readonly logStates: LogStateStore
@@ -55,7 +55,7 @@ type PipelineOptions = Reading & {
   fail(error: unknown): void
 }
 
-/** A part fails while it makes no progress. */
+/** Each part fails while it makes no progress. */
 export type PipelineHealth = Readonly<Record<'writer' | 'publisher' | 'consumer' | 'decoding', CheckOutcome>>
 
 /**
@@ -64,7 +64,7 @@ export type PipelineHealth = Readonly<Record<'writer' | 'publisher' | 'consumer'
  */
 export class Pipeline {
   readonly #options: PipelineOptions
-  readonly #writing = new AbortController()
+  readonly #stopWriting = new AbortController()
   readonly writer: BulkWriter
   readonly consumer: SourceConsumer
   readonly publisher: ProgressPublisher
@@ -76,12 +76,12 @@ export class Pipeline {
     this.consumer = this.#createConsumer()
     this.publisher = this.#createPublisher()
     const { writer, publisher } = this
-    this.#recordHandler = new RecordHandler({ ...options, writer, publisher, signal: this.#writing.signal })
+    this.#recordHandler = new RecordHandler({ ...options, writer, publisher, signal: this.#stopWriting.signal })
   }
 
   #createWriter(): BulkWriter {
     const { config, elasticsearch, generation, serving, metrics, log, fail } = this.#options
-    const { signal } = this.#writing
+    const { signal } = this.#stopWriting
     return new BulkWriter({
       ...bulkSender(elasticsearch, generation, { metrics, signal, isRebuild: serving === undefined }),
       ...bulkBounds,
@@ -112,15 +112,15 @@ export class Pipeline {
 
   async #fetchStartOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>> {
     const { config, source, elasticsearch, topics, groupId, generation, serving, logStates } = this.#options
-    const { signal } = this.#writing
+    const { signal } = this.#stopWriting
     return await fetchStartOffsets(source, partitions, {
       topics,
       groupId,
       rebuildGroupId: serving && rebuildGroup(groupId),
       clock: Date.now,
       storedLogs: await logStates.read(),
-      logStatesOfDocuments: (unknown) =>
-        readLogStatesOfDocuments(elasticsearch, generation, documentPartitionsIn(unknown, config), { signal }),
+      logStatesOfDocuments: (withoutState) =>
+        readLogStatesOfDocuments(elasticsearch, generation, documentPartitionsIn(withoutState, config), { signal }),
       generationOf: (topic) => (documentTopics(config).includes(topic) ? generation : undefined),
       patience: { ms: formerLeaderMs, signal },
     })
@@ -155,7 +155,7 @@ export class Pipeline {
     await reading
   }
 
-  /** Waits up to 4 s for the records in flight, publishes them within 3 s, and leaves the group. */
+  /** Waits up to 4 s for the records in flight, publishes progress within 3 s, and leaves the group. */
   async shutDown(): Promise<void> {
     this.consumer.pause()
     const deadline = AbortSignal.timeout(drainDeadlineMs)
@@ -164,48 +164,47 @@ export class Pipeline {
       if (this.consumer.assigned().length > 0)
         await Promise.race([this.publisher.publish(), sleep(lastPublishDeadlineMs, undefined, { ref: false })])
     } finally {
-      this.#writing.abort()
+      this.#stopWriting.abort()
       await this.consumer.leave()
     }
   }
 
-  /** If a document partition is another log than the generation was read from, reads it again, from its first offset. Rejects when Kafka does not answer. */
+  /** If a document partition is another log than the generation was read from, reads the new log from its first offset. Rejects when Kafka does not answer. */
   async checkLogs(): Promise<void> {
     const { source, generation, logStates, log } = this.#options
-    const checked = this.documentPartitions()
-    const replaced = await checkLogs(source, checked, () => performance.now())
+    const partitions = this.documentPartitions()
+    const replaced = await checkLogs(source, partitions, () => performance.now())
     if (replaced.length > 0) {
-      const partitions = replaced.map(partitionName)
+      const names = replaced.map(partitionName)
       const problem = 'logs were replaced since the generation was read from them: a rebuild is needed'
-      log.error({ partitions, generation: generation.number }, problem)
+      log.error({ partitions: names, generation: generation.number }, problem)
       await this.#readAgain(replaced)
     }
-    const states = checked.flatMap((partition) => {
+    const states = partitions.flatMap((partition) => {
       const state = partition.log.confirmedState()
       return state === undefined ? [] : [[partitionName(partition), logStateText(state)] as const]
     })
     await logStates.store(new Map(states))
   }
 
-  /** Reads partitions again, from their first offsets, unless this assignment began with the new log. */
+  /** Reads partitions from their first offsets, except those whose assignment began with the new log. */
   async #readAgain(replaced: readonly AssignedPartition[]): Promise<void> {
     const ranges = await this.#options.source.offsetRanges([...new Set(replaced.map(({ topic }) => topic))])
-    const unread = replaced.flatMap((partition) => {
+    const toRead = replaced.flatMap((partition) => {
       const low = ranges.get(partitionName(partition))?.low ?? 0n
       const { position, log: logAtStart } = partition.start
       // This assignment began at the first offset, although its predecessors had read further.
       const hasStartedAnew = position <= low && logAtStart.prefixes.some(({ below }) => below > position)
       return hasStartedAnew ? [] : [{ partition, low: low as Offset }]
     })
-    await this.publisher.readAgain(unread)
+    await this.publisher.readAgain(toRead)
   }
 
   documentPartitions(): readonly AssignedPartition[] {
-    const documents = documentTopics(this.#options.config)
-    return this.consumer.assigned().filter(({ topic }) => documents.includes(topic))
+    const topics = documentTopics(this.#options.config)
+    return this.consumer.assigned().filter(({ topic }) => topics.includes(topic))
   }
 
-  /** `partitionName` → the offset after the last record that a rebuild rejected. */
   get rejectedBelow(): ReadonlyMap<string, bigint> {
     return this.#recordHandler.rejectedBelow
   }

@@ -14,7 +14,7 @@ import {
 } from '../src/core/redis/visiblePositions.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 import type { SourceConsumer } from './consumer.ts'
-import { hasNews, type PartitionProgress, progressOf } from './partitionProgress.ts'
+import { isCommitDue, type PartitionProgress, progressOf } from './partitionProgress.ts'
 import { commitMetadata } from './startOffsets.ts'
 
 /** `retired`: this indexer must write another generation. */
@@ -24,7 +24,7 @@ type PublisherOptions = {
   readonly consumer: Pick<SourceConsumer, 'assigned' | 'commit' | 'rejoin'>
   offsetRanges(): Promise<OffsetRanges>
   refresh(): Promise<void>
-  /** Writes to Redis, in one script (`visiblePositions.ts`). */
+  /** Writes the round to Redis, in one script (`visiblePositions.ts`). */
   publishVisible(round: VisibleRound): Promise<RoundPublished>
   /** Decides whether this generation must still be written. */
   afterRound(published: RoundPublished): Promise<RoundResult>
@@ -37,10 +37,10 @@ type PublisherOptions = {
   readonly log: Logger
 }
 
-/** `known`: the offset range of every partition, also of those of other indexers. */
+/** `ranges`: the offset range of every partition, also of those of other indexers. */
 export type VisibleRound = Pick<PublishedRound, 'lists' | 'changesEveryList'> & {
   readonly partitions: readonly (TopicPartition & Omit<PublishedPartition, 'type'>)[]
-  readonly known: OffsetRanges
+  readonly ranges: OffsetRanges
 }
 
 /** Every record below offset `to` is visible, and so is every record that was appended before `timeMs` (epoch ms). */
@@ -53,16 +53,16 @@ export type ReplacedPartition = { readonly partition: AssignedPartition; readonl
 const minRestMs = 25
 const maxRestMs = 100
 const restAfterFailureMs = 250
+/** The interval (ms) of rounds while `isBehind`. */
 const behindIntervalMs = 10_000
-/** How often (ms) `isBehind` is read again while it delays a round. */
+/** How often (ms) `isBehind` is called again while it delays a round. */
 const behindCheckMs = 250
 /** The interval (ms) of rounds while nothing is written: they keep the watermark and the commits recent. */
 const idleIntervalMs = 1_000
 
 /**
  * Publishes progress in rounds: refresh; positions and new list versions, in one script; commit. So every committed record is searchable, and no client reads a
- * position, list version or watermark ahead of the documents that a search returns. After a crash between two steps, the next owner reads some records again,
- * which only gives their lists new versions.
+ * position, list version or watermark ahead of the documents that a search returns.
  */
 export class ProgressPublisher {
   readonly #options: PublisherOptions
@@ -100,9 +100,9 @@ export class ProgressPublisher {
     return this.#options.consumer.assigned().flatMap(({ topic, partition, visible, committed, start }) => {
       const { visibleTo, visibleAtMs } = visible
       if (visibleTo === undefined) return []
-      const { position, coveredAtMs } = committed ?? start
+      const { position, coveredUntilMs } = committed ?? start
       return position < visibleTo
-        ? [{ topic, partition, to: position, timeMs: Math.min(visibleAtMs, coveredAtMs) }]
+        ? [{ topic, partition, to: position, timeMs: Math.min(visibleAtMs, coveredUntilMs) }]
         : [{ topic, partition, to: visibleTo, timeMs: visibleAtMs }]
     })
   }
@@ -127,7 +127,7 @@ export class ProgressPublisher {
     }
   }
 
-  /** Milliseconds until the next round is due (0 or less: now), or until `isBehind` is to be read again. */
+  /** Milliseconds until the next round is due (0 or less: now), or until `isBehind` is to be called again. */
   #dueInMs(): number {
     const { elapsedMs, isBehind } = this.#options
     const nowMs = elapsedMs()
@@ -138,7 +138,7 @@ export class ProgressPublisher {
     return Math.min(behindCheckMs, Math.max(restMs, behindIntervalMs - sinceMs))
   }
 
-  /** Sleeps until `noteWrite` notes the first write since the last refresh, `forMs` at most. */
+  /** Sleeps for `forMs`, or until the first write since the last refresh. */
   async #pause(forMs: number, signal: AbortSignal): Promise<void> {
     const pause = new AbortController()
     this.#wake = () => pause.abort()
@@ -163,7 +163,7 @@ export class ProgressPublisher {
       const owned = replaced.filter(({ partition }) => assigned.includes(partition))
       if (owned.length === 0) return
       const commits = owned.map(({ partition: { topic, partition, coverage, log }, low }) => {
-        const metadata = commitMetadata(tag, 0n, coverage.coveredAtMs, log.state(low))
+        const metadata = commitMetadata(tag, 0n, coverage.coveredUntilMs, log.state(low))
         return { topic, partition, position: low, metadata }
       })
       await consumer.commit(commits)
@@ -180,12 +180,12 @@ export class ProgressPublisher {
       partition,
       readBefore: partition.log.upTo(partition.offsets.progress().position).below,
     }))
-    // 1. Clocks, then end offsets: every record at or beyond an end was appended after `askedAtMs`.
-    const askedAtMs = await this.#readClocks()
+    // 1. Clocks, then end offsets: every record at or beyond an end was appended after `beforeQueryMs`.
+    const beforeQueryMs = await this.#readClocks()
     const ranges = await offsetRanges()
     // 2. Positions, before the refresh: a write that is acknowledged while the refresh runs may still not be searchable after it.
     const progress = owned.map(({ partition, readBefore }) =>
-      progressOf(partition, ranges.get(partitionName(partition))?.high, askedAtMs, readBefore),
+      progressOf(partition, ranges.get(partitionName(partition))?.high, beforeQueryMs, readBefore),
     )
     // 3. Refresh: now every record below these positions is searchable.
     await this.#makeSearchable(ranges)
@@ -196,7 +196,7 @@ export class ProgressPublisher {
     return await this.#options.afterRound(published)
   }
 
-  /** Epoch ms by the clock of this process or of Redis, whichever is behind: a clock that is ahead would promise too much. */
+  /** Epoch ms by the clock of this process or of Redis, whichever is behind: a clock that is ahead would make the watermark too high. */
   async #readClocks(): Promise<number> {
     const { clock, redisTimeMs } = this.#options
     const beforeMs = clock()
@@ -207,10 +207,10 @@ export class ProgressPublisher {
 
   /**
    * Refreshes the indices if anything was written. If a shard has no primary, the refresh fails, but has made the changes in other shards visible. So the
-   * written lists get new versions at once: otherwise the API would serve cached answers until that shard is back. The lists get new versions once more with
-   * their positions (`PublishedPosition.changedBelow`).
+   * written lists get new versions at once: otherwise the API would serve cached answers until the shard has a primary. The lists get new versions once more
+   * with their positions (`PublishedPosition.changedBelow`).
    */
-  async #makeSearchable(known: OffsetRanges): Promise<void> {
+  async #makeSearchable(ranges: OffsetRanges): Promise<void> {
     const { refresh, elapsedMs, publishVisible } = this.#options
     const written = this.#written
     if (written.size === 0) return
@@ -219,7 +219,7 @@ export class ProgressPublisher {
     this.#written = new Set()
     await refresh().catch(async (error: unknown) => {
       for (const list of written) this.#written.add(list)
-      await publishVisible({ ...namedOrAll([...written]), partitions: [], known })
+      await publishVisible({ ...listsOrAll([...written]), partitions: [], ranges })
       throw error
     })
     const endedAtMs = elapsedMs()
@@ -229,34 +229,34 @@ export class ProgressPublisher {
 
   /**
    * Publishes positions and list versions. A partition is withheld while its log may have been replaced, and while the index is in a state that the log never
-   * had (`PublishedPosition.isState`). For a withheld partition, and while a rebuild has the lock of the switch, only list versions are published. The
-   * partition's next publication changes the version of every list.
+   * had (`PublishedPosition.isStateOfLog`). For a withheld partition, and while a rebuild has the lock of the switch, only list versions are published. The
+   * next publication of the partition changes the version of every list.
    */
-  async #publishVisible(progress: readonly PartitionProgress[], known: OffsetRanges): Promise<RoundPublished> {
+  async #publishVisible(progress: readonly PartitionProgress[], ranges: OffsetRanges): Promise<RoundPublished> {
     const visible = progress.filter(
       ({ partition, position, isDoubted }) =>
-        !isDoubted && !partition.log.isDoubted && partition.visible.isState(position),
+        !isDoubted && !partition.log.isDoubted && partition.visible.isStateOfLog(position),
     )
     const changed = visible.flatMap(({ partition, position }) => partition.visible.changedBelow(position))
     const lists = [...new Set([...this.#refreshed, ...changed])]
-    const { changesEveryList, ...named } = namedOrAll(lists)
+    const { changesEveryList, ...named } = listsOrAll(lists)
     const published = await this.#options.publishVisible({
       ...named,
       changesEveryList: changesEveryList || visible.some(({ partition }) => partition.visible.hasUnpublishedLists),
-      partitions: visible.map(({ partition, position, coveredAtMs }) => ({
+      partitions: visible.map(({ partition, position, coveredUntilMs }) => ({
         topic: partition.topic,
         partition: partition.partition,
         from: partition.visible.from,
         to: position,
-        timeMs: coveredAtMs,
+        timeMs: coveredUntilMs,
       })),
-      known,
+      ranges,
     })
     for (const list of lists) this.#refreshed.delete(list)
     for (const partitionProgress of progress) {
-      const { partition, position, coveredAtMs } = partitionProgress
+      const { partition, position, coveredUntilMs } = partitionProgress
       const isPublished = published.outcome !== 'locked' && visible.includes(partitionProgress)
-      partition.visible.endRound(isPublished ? { to: position, timeMs: coveredAtMs } : 'withheld')
+      partition.visible.endRound(isPublished ? { to: position, timeMs: coveredUntilMs } : 'withheld')
     }
     return published
   }
@@ -266,23 +266,23 @@ export class ProgressPublisher {
     // If a partition was reassigned during this round, the commit of its new owner must not be overwritten by a lower commit.
     const assigned = consumer.assigned()
     const due = progress
-      .filter((partitionProgress) => hasNews(partitionProgress) && assigned.includes(partitionProgress.partition))
-      .map(({ partition, position, coveredAtMs }) => {
-        return { partition, position, coveredAtMs, log: partition.log.state(position) }
+      .filter((partitionProgress) => isCommitDue(partitionProgress) && assigned.includes(partitionProgress.partition))
+      .map(({ partition, position, coveredUntilMs }) => {
+        return { partition, position, coveredUntilMs, log: partition.log.state(position) }
       })
     if (due.length === 0) return
     await consumer.commit(
-      due.map(({ partition: { topic, partition, start }, position, coveredAtMs, log }) => {
-        const metadata = commitMetadata(tag, start.deadLetteredBelow, coveredAtMs, log)
+      due.map(({ partition: { topic, partition, start }, position, coveredUntilMs, log }) => {
+        const metadata = commitMetadata(tag, start.deadLetteredBelow, coveredUntilMs, log)
         return { topic, partition, position, metadata }
       }),
     )
-    for (const { partition, position, coveredAtMs, log } of due)
-      partition.committed = { position, coveredAtMs, isReplaced: log.isReplaced }
+    for (const { partition, position, coveredUntilMs, log } of due)
+      partition.committed = { position, coveredUntilMs, isReplaced: log.isReplaced }
   }
 }
 
-function namedOrAll(lists: readonly TeamList[]): Pick<VisibleRound, 'lists' | 'changesEveryList'> {
+function listsOrAll(lists: readonly TeamList[]): Pick<VisibleRound, 'lists' | 'changesEveryList'> {
   const isBeyondBound = lists.length > maxListsPerRound
   return { lists: isBeyondBound ? [] : lists, changesEveryList: isBeyondBound }
 }

@@ -5,7 +5,7 @@ type Unpublished = { readonly first: bigint; readonly last: bigint }
 
 /** The published position of a partition; whether the next position may be published; which lists get new versions with it. */
 export class PublishedPosition {
-  /** The position that this owner has published: every record below it is searchable. Undefined before the first. */
+  /** The position that this assignment has published last: every record below it is searchable. Undefined before the first. */
   visibleTo: bigint | undefined
   /** Every record that was appended before this time (epoch ms) is below `visibleTo`. */
   visibleAtMs = 0
@@ -20,7 +20,7 @@ export class PublishedPosition {
     this.#start = start
   }
 
-  /** The position that this owner, or before its first publication an earlier owner, has published last. */
+  /** The position that this assignment or, before its first publication, an earlier one has published last. */
   get from(): bigint {
     return this.visibleTo ?? this.#start
   }
@@ -49,7 +49,7 @@ export class PublishedPosition {
   }
 
   /**
-   * The lists that have changed below `position` since the last publication. They get new versions with that position, even if they got new ones when the
+   * The lists that have changed below `position` since the last publication. They get new versions with that position, even if they got new versions when the
    * change became searchable. Example: the record at offset 7 is still retried; a change of list L at offset 8 is searchable.
    * 1. A round publishes version v2 of L, and position 7. A follower reads both.
    * 2. The record at 7 is stored. The next round publishes position 9.
@@ -60,14 +60,14 @@ export class PublishedPosition {
   }
 
   /**
-   * Whether an index of all records below `position` is in a state that the log had at some time: `position` has reached the end at the assignment, and the
+   * Whether the index of all records below `position` is in a state that the log had at some time: `position` has reached the end at the assignment, and the
    * ends of all gaps.
    */
-  isState(position: bigint): boolean {
+  isStateOfLog(position: bigint): boolean {
     return this.#endAtStart !== undefined && position >= this.#endAtStart && position >= this.#gapBelow
   }
 
-  /** Ends a round, which has published a position and time (epoch ms) of this partition, or withheld the partition. */
+  /** Ends a round, which has published a position and time (epoch ms), or withheld the partition. */
   endRound(outcome: { readonly to: bigint; readonly timeMs: number } | 'withheld'): void {
     this.#hasUnpublishedLists = outcome === 'withheld'
     if (outcome === 'withheld') return

@@ -20,17 +20,16 @@ type HandlerOptions = {
   /** Undefined for a rebuild: the live indexers handle rejected records and account keys. */
   readonly serving:
     | {
-        readonly deadLetters: Pick<DeadLetterWriter, 'recordAccepted' | 'reject'>
+        readonly deadLetters: Pick<DeadLetterWriter, 'noteAccepted' | 'reject'>
         readonly accountKeys: Pick<AccountKeys, 'apply'>
       }
     | undefined
-  /** Aborts when the pipeline stops. */
   readonly signal: AbortSignal
   /** Called with an error that is a bug. */
   fail(error: unknown): void
 }
 
-/** Handles the records of a pipeline. Takes a callback: a promise for each of thousands of records would cost too much. */
+/** Handles the records of a pipeline. Calls back when a record is processed: a promise for each of thousands of records would cost too much. */
 export class RecordHandler {
   readonly #options: HandlerOptions
   /** `partitionName` → the offset after the last record that a rebuild rejected. */
@@ -62,7 +61,7 @@ export class RecordHandler {
       publisher.noteWrite(list)
       this.#settle(record, assigned, resultOf(outcome), onProcessed)
     }
-    // Conflicts below `deadLetteredBelow` were reported before; a rebuild reports none.
+    // Conflicts below `deadLetteredBelow` were reported before; a rebuild reports no conflicts.
     const reportsConflicts = serving !== undefined && record.offset >= assigned.start.deadLetteredBelow
     writer.submit({ documents, reportsConflicts, name: () => nameOf(record), done })
   }
@@ -84,12 +83,12 @@ export class RecordHandler {
   #settle(record: SourceRecord, assigned: AssignedPartition, result: RecordResult, onProcessed: () => void): void {
     if (typeof result !== 'string') this.#reject(record, assigned, result, onProcessed)
     else {
-      this.#options.serving?.deadLetters.recordAccepted(record)
+      this.#options.serving?.deadLetters.noteAccepted(record)
       this.#count(record, result, onProcessed)
     }
   }
 
-  /** Counts a rejected record. A live indexer that still owns the partition writes its dead letter first. */
+  /** Counts a rejected record. A live indexer that still owns the partition first writes the record's dead letter. */
   #reject(record: SourceRecord, assigned: AssignedPartition, problem: Problem, onProcessed: () => void): void {
     const { serving, metrics } = this.#options
     if (serving === undefined) {
@@ -111,7 +110,7 @@ export class RecordHandler {
     onProcessed()
   }
 
-  /** Stops the pipeline if `handling` rejects. Failures of Kafka and Redis are retried inside it, so a rejection is a bug, except during shutdown. */
+  /** Stops the pipeline if `handling` rejects. `handling` retries failures of Kafka and Redis, so a rejection is a bug, except during shutdown. */
   #failUnlessDone(handling: Promise<void>): void {
     const { signal, fail } = this.#options
     handling.catch((error: unknown) => {

@@ -8,9 +8,9 @@ const patienceMs = 2_000
 /**
  * Makes every acknowledged write searchable on each copy of a shard that may answer a search. Rejects if a copy may lack a write.
  *
- * A copy that the refresh did not reach is neither `successful` nor `failed`. It is unassigned, which is harmless; or its node is cut off, still counts as
- * present, and answers searches. So as many copies must be reached as are active after the refresh, and no primary may be missing. A copy that becomes active
- * later was refreshed by its recovery.
+ * A copy that the refresh did not reach is neither `successful` nor `failed`. Either it is unassigned, which is harmless; or its node is cut off, still counts
+ * as present, and answers searches. So as many copies must be reached as are active after the refresh, and no primary may be missing. A copy that becomes
+ * active later was refreshed by its recovery.
  *
  * These numbers could hide an exchange: copy A is refreshed and lost, and the active copy B was not reached. So, if a refresh misses a copy, a second one
  * follows, and as many copies must be active before it as after it. One exchange remains unnoticed: copy A is lost while a copy in recovery becomes active.
@@ -24,13 +24,13 @@ export async function refreshEveryCopy(
   const isRed = async (): Promise<boolean> => (await health()).status === 'red'
   const first = await refreshOnce(client, index, options, isRed)
   if (first.successful === first.total) return
-  const before = await health()
-  const again = await refreshOnce(client, index, options, isRed)
-  if (again.successful === again.total) return
+  const between = await health()
+  const second = await refreshOnce(client, index, options, isRed)
+  if (second.successful === second.total) return
   const { status, active_shards: active } = await health()
-  if (before.active_shards !== active) throw new Error('copies came or went during the refresh')
+  if (between.active_shards !== active) throw new Error('copies came or went during the refresh')
   if (status === 'red') throw notEveryShard()
-  if (again.successful < active) throw new Error(`only ${again.successful} of ${active} active copies were refreshed`)
+  if (second.successful < active) throw new Error(`only ${second.successful} of ${active} active copies were refreshed`)
 }
 
 /** Resolves with the numbers of all copies and of refreshed ones. Rejects if a copy failed or a primary is missing. */

@@ -8,11 +8,12 @@ import { documentTopics, entityTypeIn } from './topics.ts'
 export function roundForRedis(
   config: Config,
   { tag, indices, cursorKeys }: Pick<Generation, 'tag' | 'indices' | 'cursorKeys'>,
-  { lists, changesEveryList, partitions, known }: VisibleRound,
+  { lists, changesEveryList, partitions, ranges }: VisibleRound,
   mayLackDeletions: boolean,
 ): PublishedRound {
   const documents = documentTopics(config)
-  const countOf = (topic: string): number => [...known.values()].filter((partition) => partition.topic === topic).length
+  const countOf = (topic: string): number =>
+    [...ranges.values()].filter((partition) => partition.topic === topic).length
   return {
     generation: tag,
     indices,

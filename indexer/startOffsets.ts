@@ -22,10 +22,10 @@ export type CommittedOffset = {
   readonly position: Offset
   /** The generation for which every record below `position` was processed: its tag. */
   readonly generation: string | undefined
-  /** Every rejected record below this offset has its dead letter. When the record is read again, no second dead letter is written. */
+  /** Every rejected record below this offset has its dead letter. When it is read again, no second dead letter is written. */
   readonly deadLetteredBelow: Offset
   /** Every record that was appended before this time (epoch ms) is below `position`; `notCovered` if a deletion may have been missed. */
-  readonly coveredAtMs: number
+  readonly coveredUntilMs: number
   readonly log: LogState
 }
 
@@ -42,10 +42,10 @@ export type StartOffsetOptions = {
   generationOf(topic: string): TargetGeneration | undefined
   /** `partitionName` → the state (`logStateText`), in Redis, of the log from which the generation was read. */
   readonly storedLogs: ReadonlyMap<string, string>
-  /** The states of these logs by `partitionName`, from the generation's documents (`logStatesOfDocuments.ts`). */
+  /** The states of the partitions' logs by `partitionName`, from the generation's documents (`logStatesOfDocuments.ts`). */
   logStatesOfDocuments(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, LogState>>
   readonly clock: () => number
-  /** For how long ends below a commit are queried again; if undefined, the first answer counts. */
+  /** For how long Kafka is queried again while an end is below a commit; if undefined, the first answer counts. */
   readonly patience?: Patience
 }
 
@@ -72,13 +72,13 @@ export async function fetchStartOffsets(
   }
   // 3. The ends, queried until no end is below a commit.
   const areConsistent = (ranges: OffsetRanges): boolean =>
-    partitions.every((partition) => isWithin(ranges.get(partitionName(partition)), commitsOf(partition)))
+    partitions.every((partition) => areCommitsWithin(ranges.get(partitionName(partition)), commitsOf(partition)))
   const ranges = await fetchRanges(source, topics, areConsistent, patience)
   // 4. The states of logs without a state in commits and Redis, from the documents.
-  const unknown = partitions.filter(
+  const withoutState = partitions.filter(
     (partition) => !namesGeneration(commitsOf(partition)) && !storedLogs.has(partitionName(partition)),
   )
-  const indexed = await logStatesOfDocuments(unknown)
+  const statesOfDocuments = await logStatesOfDocuments(withoutState)
   return new Map(
     partitions.flatMap((partition) => {
       const name = partitionName(partition)
@@ -86,7 +86,7 @@ export async function fetchStartOffsets(
       if (range === undefined) return []
       const commits = commitsOf(partition)
       const otherCommits = own.has(name) ? [] : own.values()
-      const logWithoutCommit = indexed.get(name) ?? readStoredLogState(storedLogs.get(name))
+      const logWithoutCommit = statesOfDocuments.get(name) ?? readStoredLogState(storedLogs.get(name))
       const start = startOffset({
         ...commits,
         range,
@@ -115,22 +115,23 @@ const noCommits: ReadonlyMap<string, CommittedOffset> = new Map()
 export const commitMetadata = (
   generation: GenerationTag,
   deadLetteredBelow: bigint,
-  coveredAtMs: number,
+  coveredUntilMs: number,
   log: LogState,
-): string => `${generation} ${deadLetteredBelow} ${Math.floor(coveredAtMs)} ${logStateText(log)}`
+): string => `${generation} ${deadLetteredBelow} ${Math.floor(coveredUntilMs)} ${logStateText(log)}`
 
 function readCommit({ position, metadata }: PartitionCommit): CommittedOffset {
-  const [, generation, below, coveredAtMs, log] = /^(\S+) (\d+) (\d+)(?: (\S+))?$/.exec(metadata) ?? []
-  const named = toOffset(below ?? '0')
+  const [, generation, below, coveredUntilMs, log] = /^(\S+) (\d+) (\d+)(?: (\S+))?$/.exec(metadata) ?? []
+  const deadLetteredBelow = toOffset(below ?? '0')
   return {
     position,
     generation,
-    deadLetteredBelow: named > position ? named : position,
-    coveredAtMs: Number(coveredAtMs ?? notCovered),
+    deadLetteredBelow: deadLetteredBelow > position ? deadLetteredBelow : position,
+    coveredUntilMs: Number(coveredUntilMs ?? notCovered),
     log: readLogState(log, position),
   }
 }
 
+/** `own`: in the group `groupId`; `rebuilt`: in `rebuildGroupId`. */
 type PartitionCommits = {
   readonly own: CommittedOffset | undefined
   readonly rebuilt: CommittedOffset | undefined
@@ -138,7 +139,7 @@ type PartitionCommits = {
 }
 
 /** Whether no commit is beyond the end. A commit of a rebuild counts only if it names the generation. */
-function isWithin(range: OffsetRange | undefined, { own, rebuilt, generation }: PartitionCommits): boolean {
+function areCommitsWithin(range: OffsetRange | undefined, { own, rebuilt, generation }: PartitionCommits): boolean {
   if (range === undefined) return true
   const counted = rebuilt?.generation === generation?.tag ? [own, rebuilt] : [own]
   return counted.every((commit) => (commit?.position ?? 0n) <= range.high)
@@ -163,11 +164,11 @@ async function fetchRanges(
   return ranges
 }
 
-type KnownPartition = PartitionCommits & {
+type StartInput = PartitionCommits & {
   readonly range: OffsetRange
   /** Epoch ms, before `range` was queried. */
   readonly nowMs: number
-  /** `coveredAtMs` and `log` if no commit names the generation. */
+  /** `coveredUntilMs` and `log` if no commit names the generation. */
   readonly coveredWithoutCommitMs: number
   readonly logWithoutCommit: LogState
 }
@@ -181,35 +182,35 @@ type KnownPartition = PartitionCommits & {
  *
  * A commit outside the offset range does not count: the topic was created again, or retention has removed records.
  */
-function startOffset(partition: KnownPartition): StartOffset {
-  const { range, own, rebuilt, generation, nowMs, coveredWithoutCommitMs, logWithoutCommit } = partition
+function startOffset(input: StartInput): StartOffset {
+  const { range, own, rebuilt, generation, nowMs, coveredWithoutCommitMs, logWithoutCommit } = input
   const { low, high } = range
   const isInRange = (commit: CommittedOffset | undefined): commit is CommittedOffset =>
     commit !== undefined && commit.position >= low && commit.position <= high
   // A commit at the end has missed nothing, however old: no deletion was appended after it.
-  const coveredBy = ({ position, coveredAtMs }: CommittedOffset): number =>
-    coveredAtMs !== notCovered && position >= high ? nowMs : coveredAtMs
-  const ofGeneration = [own, rebuilt].find((commit) => commit?.generation === generation?.tag)
-  const known = {
+  const coveredUntilMsOf = ({ position, coveredUntilMs }: CommittedOffset): number =>
+    coveredUntilMs !== notCovered && position >= high ? nowMs : coveredUntilMs
+  const commitOfGeneration = [own, rebuilt].find((commit) => commit?.generation === generation?.tag)
+  const common = {
     deadLetteredBelow: isInRange(own) && own.deadLetteredBelow <= high ? own.deadLetteredBelow : toOffset('0'),
-    log: generation === undefined ? unreadLog : (ofGeneration?.log ?? logWithoutCommit),
+    log: generation === undefined ? unreadLog : (commitOfGeneration?.log ?? logWithoutCommit),
   }
   if (isInRange(own) && (generation === undefined || own.generation === generation.tag))
-    return { ...known, position: own.position, coveredAtMs: coveredBy(own) }
+    return { ...common, position: own.position, coveredUntilMs: coveredUntilMsOf(own) }
   if (isInRange(own) && isInRange(rebuilt) && rebuilt.generation === generation?.tag) {
     const position = own.position < rebuilt.position ? own.position : rebuilt.position
-    return { ...known, position, coveredAtMs: coveredBy(rebuilt) }
+    return { ...common, position, coveredUntilMs: coveredUntilMsOf(rebuilt) }
   }
   // Retention has removed unread records, perhaps deletions.
   const hasGap = own !== undefined && own.generation === generation?.tag && own.position < low
-  return { ...known, position: low as Offset, coveredAtMs: hasGap ? notCovered : coveredWithoutCommitMs }
+  return { ...common, position: low as Offset, coveredUntilMs: hasGap ? notCovered : coveredWithoutCommitMs }
 }
 
 /**
  * A time (epoch ms) before which a generation can have missed no deletion of a partition without a commit:
  * - the creation of the generation, which has no older document to remove;
- * - or, if other partitions have commits for the generation, the latest time of these. The partition was added since, or its owner was killed before its first
- *   commit.
+ * - or, if other partitions have commits for the generation, the latest `coveredUntilMs` of these. The partition was added since, or its owner was killed
+ *   before its first commit.
  */
 function coveredWithoutCommit(
   { high }: OffsetRange,
@@ -222,16 +223,16 @@ function coveredWithoutCommit(
   // Redis may still have account keys whose deletions Kafka has removed: a replay is needed.
   if (generation === undefined) return notCovered
   const covered = [...otherCommits].flatMap((commit) =>
-    commit.generation === generation.tag ? commit.coveredAtMs : [],
+    commit.generation === generation.tag ? commit.coveredUntilMs : [],
   )
   return covered.length === 0 ? generation.createdAtMs : Math.max(...covered)
 }
 
 /**
  * Whether a generation was read from a topic of another name, as before a change of `TOPIC_FORMS`: its positions are offsets of another log. `states`: the
- * logs from which it was read, by `partitionName`; `topics`: those of the present configuration.
+ * states of these logs, by `partitionName`; `topics`: the topics of the present configuration.
  */
 export function isRenamed(topic: string, states: { keys(): Iterable<string> }, topics: readonly string[]): boolean {
-  const read = new Set([...states.keys()].map((name) => name.slice(0, name.lastIndexOf('/'))))
-  return !read.has(topic) && [...read].some((readTopic) => !topics.includes(readTopic))
+  const readTopics = new Set([...states.keys()].map((name) => name.slice(0, name.lastIndexOf('/'))))
+  return !readTopics.has(topic) && [...readTopics].some((readTopic) => !topics.includes(readTopic))
 }

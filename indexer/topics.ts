@@ -23,7 +23,7 @@ const deadLetterSettings = {
   // More than source topics accept (about 1 MiB by default): a dead letter has the whole record, and its reason.
   'max.message.bytes': 32 * 1024 * 1024,
 }
-/** For a year, and a month in which that year can be audited. */
+/** For a year, and a month more to audit that year. */
 const auditSettings = { 'cleanup.policy': 'delete', 'retention.ms': 400 * dayMs }
 
 /** The topics whose records become documents. Only these count for the watermark. */
@@ -49,12 +49,12 @@ export type TopicRules = {
   /** Whether both document topics have `message.timestamp.type=LogAppendTime`. Without it, there is no watermark. */
   readonly hasAppendTimes: boolean
   /** Topic → `cleanup.policy`, for each source topic with another policy than `compact`: Kafka may delete records of live entities. */
-  readonly forgetful: Readonly<Record<string, string>>
+  readonly wrongPolicies: Readonly<Record<string, string>>
   /** Topic → the least time (ms) from the append of a deletion until compaction may remove it. */
   readonly keptMs: Readonly<Record<string, number>>
 }
 
-/** The `keptMs` of a topic in `forgetful`: below every age, so that each deletion counts as possibly missed. */
+/** The `keptMs` of a topic in `wrongPolicies`: below every age, so that each deletion counts as possibly missed. */
 const notKeptMs = Number.MIN_SAFE_INTEGER
 
 /** Creates missing topics. Safe to call from several processes at once. */
@@ -88,30 +88,30 @@ export async function checkDeadLetterSize(
   config: Config,
 ): Promise<CheckOutcome> {
   const name = 'max.message.bytes'
-  const letters = config.TOPIC_DEAD_LETTERS
-  const setting = await source.topicSettings([letters, ...sourceTopics(config)], [name])
+  const deadLetterTopic = config.TOPIC_DEAD_LETTERS
+  const setting = await source.topicSettings([deadLetterTopic, ...sourceTopics(config)], [name])
   const bounds = sourceTopics(config).map((topic) => ({ topic, bytes: Number(setting(topic, name)) }))
   const neededBytes = Math.max(...bounds.map(({ bytes }) => bytes)) + maxReasonBytes
-  const tooLarge = bounds.filter(({ bytes }) => bytes + maxReasonBytes > Number(setting(letters, name)))
+  const tooLarge = bounds.filter(({ bytes }) => bytes + maxReasonBytes > Number(setting(deadLetterTopic, name)))
   if (tooLarge.length === 0) return passed
   const sources = tooLarge.map(({ topic, bytes }) => `${bytes} of ${topic}`).join(', ')
   return failed(
-    `${letters} takes records of ${setting(letters, name)} bytes, less than ${sources} and a reason: set its ${name} to ${neededBytes}`,
+    `${deadLetterTopic} takes records of ${setting(deadLetterTopic, name)} bytes, less than ${sources} and a reason: set its ${name} to ${neededBytes}`,
   )
 }
 
 export async function readTopicRules(source: Pick<KafkaSource, 'topicSettings'>, config: Config): Promise<TopicRules> {
-  const documents = documentTopics(config)
-  const sources = sourceTopics(config)
+  const ofDocuments = documentTopics(config)
+  const topics = sourceTopics(config)
   const names = ['cleanup.policy', 'message.timestamp.type', 'delete.retention.ms']
-  const setting = await source.topicSettings(sources, names)
-  const policies = sources.map((topic) => [topic, setting(topic, 'cleanup.policy')] as const)
-  const forgetful = Object.fromEntries(policies.filter(([, policy]) => policy !== 'compact'))
+  const setting = await source.topicSettings(topics, names)
+  const policies = topics.map((topic) => [topic, setting(topic, 'cleanup.policy')] as const)
+  const wrongPolicies = Object.fromEntries(policies.filter(([, policy]) => policy !== 'compact'))
   const keptMs = (topic: string): number =>
-    topic in forgetful ? notKeptMs : Number(setting(topic, 'delete.retention.ms'))
+    topic in wrongPolicies ? notKeptMs : Number(setting(topic, 'delete.retention.ms'))
   return {
-    hasAppendTimes: documents.every((topic) => setting(topic, 'message.timestamp.type') === 'LogAppendTime'),
-    forgetful,
-    keptMs: Object.fromEntries(sources.map((topic) => [topic, keptMs(topic)])),
+    hasAppendTimes: ofDocuments.every((topic) => setting(topic, 'message.timestamp.type') === 'LogAppendTime'),
+    wrongPolicies,
+    keptMs: Object.fromEntries(topics.map((topic) => [topic, keptMs(topic)])),
   }
 }

@@ -4,13 +4,13 @@ import type { Outcome } from './bulk/job.ts'
 import type { Documents } from './convertRecord.ts'
 
 /**
- * Subscribers find the bulk request of a document by object identity: messages of `bulkChannel` have the same objects, except a document that is sent again
- * without repeated JSON names.
+ * Subscribers find the bulk request of a document by object identity: messages of `bulkChannel` have the same document objects, except that a document sent
+ * again without repeated JSON names is a new object.
  */
-type WrittenRecord = { readonly record: SourceRecord; readonly documents: Documents; outcome?: Outcome['kind'] }
+type TracedRecord = { readonly record: SourceRecord; readonly documents: Documents; outcome?: Outcome['kind'] }
 
 /** Publishes `start` when a record is converted, and `asyncEnd` when it has its outcome. */
-const recordChannel = tracingChannel<unknown, WrittenRecord>('tidemark.record')
+const recordChannel = tracingChannel<unknown, TracedRecord>('tidemark.record')
 
 export const bulkChannel = tracingChannel<unknown, { documents: Documents; bytes: number }>('tidemark.bulk')
 
@@ -20,7 +20,7 @@ export function traceRecord(
   documents: Documents,
 ): ((outcome: Outcome['kind']) => void) | undefined {
   if (!recordChannel.hasSubscribers) return undefined
-  const message: WrittenRecord = { record, documents }
+  const message: TracedRecord = { record, documents }
   recordChannel.start.publish(message)
   return (outcome: Outcome['kind']): void => {
     message.outcome = outcome

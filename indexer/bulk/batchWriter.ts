@@ -11,7 +11,7 @@ import {
   mustCompare,
   reportOutcomes,
   reportRejection,
-  type Stored,
+  type StoredState,
   shardOf,
 } from './job.ts'
 
@@ -19,7 +19,7 @@ type Batch = {
   hasResults: boolean
   /** Records that were alone in a request with status 400, and were not rejected before. See `write`. */
   readonly badRequests: { readonly job: Job; readonly reason: string }[]
-  /** Records whose revision was stored before. A comparison shows whether the content is the same. */
+  /** Records whose revision was stored before. A comparison shows whether the stored content is theirs. */
   readonly repeated: Job[]
   readonly failed: Job[]
 }
@@ -28,7 +28,7 @@ type BatchResult = {
   /** Whether at least one request of the batch had results by document. If not, Elasticsearch is away or refuses everything. */
   readonly hasResults: boolean
   readonly failed: readonly Job[]
-  /** A comparison that goes on while the next batch is sent; resolves with more failed jobs. */
+  /** Compares the `repeated` records while the next batch is sent. Resolves with the jobs that could not be compared. */
   readonly comparison?: Promise<readonly Job[]> | undefined
 }
 
@@ -56,16 +56,16 @@ export class BatchWriter {
   }
 
   health(): CheckOutcome {
-    const [first] = this.#blocked.values()
-    if (first === undefined) return passed
+    const [longest] = this.#blocked.values()
+    if (longest === undefined) return passed
     const others = this.#blocked.size === 1 ? '' : ` and ${this.#blocked.size - 1} others`
     const seconds = Math.floor(this.blockedMs() / 1_000)
-    return failed(`no progress for ${seconds} s at ${first.name}${others}: ${first.reason}`)
+    return failed(`no progress for ${seconds} s at ${longest.name}${others}: ${longest.reason}`)
   }
 
   blockedMs(): number {
-    const [first] = this.#blocked.values()
-    return first === undefined ? 0 : this.#options.elapsedMs() - first.sinceMs
+    const [longest] = this.#blocked.values()
+    return longest === undefined ? 0 : this.#options.elapsedMs() - longest.sinceMs
   }
 
   /** Rejects only because of a bug, and once the writer is stopped. */
@@ -109,7 +109,7 @@ export class BatchWriter {
   }
 
   /**
-   * Sends documents in one request; those of a record with `isSentSingly` each alone, the largest first. If this document is too large, no document was stored,
+   * Sends documents in one request; those of a record with `isSentSingly` each alone, the largest first. If the largest is too large, no document was stored,
    * and all get its outcome, so that `#reject` gets the whole record.
    */
   async #send(jobs: readonly Job[], documents: Documents): Promise<ItemOutcome[]> {
@@ -143,13 +143,13 @@ export class BatchWriter {
     return failure
   }
 
-  /** Returns those of the shards with a `suspect` document that accept another write now: so the document may be at fault. */
+  /** Returns the shards with a `suspect` document that accept another write now: in these, the document may be at fault. */
   async #writableShards(documents: Documents, outcomes: readonly ItemOutcome[]): Promise<ReadonlySet<string>> {
     const suspects = documents.filter((_, at) => outcomes[at]?.kind === 'suspect')
     const shards = [...new Map(suspects.map((document) => [shardOf(document), document]))]
     if (shards.length === 0) return new Set()
     // If this query fails, no document counts as at fault.
-    const answers = await this.#options.takesWrites(shards.map(([, document]) => document)).catch(() => [])
+    const answers = await this.#options.acceptsWrites(shards.map(([, document]) => document)).catch(() => [])
     return new Set(shards.flatMap(([shard], at) => (answers[at] === true ? [shard] : [])))
   }
 
@@ -165,12 +165,12 @@ export class BatchWriter {
     } else if (failure.kind === 'split' && !only.isSentSingly) {
       only.isSentSingly = true
       await this.#attempt(jobs, batch)
-      // A record with `hasNamesOnce` was rejected before, while Elasticsearch worked.
+      // A record with `hasNamesOnce` was rejected once before, while Elasticsearch worked.
     } else if (failure.kind === 'split' || only.hasNamesOnce) this.#reject(only, only.documents, failure.reason)
     else batch.badRequests.push({ job: only, reason: failure.reason })
   }
 
-  /** Of different outcomes of one record's documents, a rejection decides before a suspicion, and that before a failure that may pass. */
+  /** Of different outcomes of one record's documents, a rejection decides before a suspicion, and a suspicion before a failure that may pass. */
   #applyResults(job: Job, outcomes: readonly ItemOutcome[], writable: ReadonlySet<string>, batch: Batch): void {
     job.staleList ??= job.documents.find(({ kind }, at) => kind === job.list.kind && outcomes[at]?.kind === 'stale')
     if (outcomes.every(isDone)) {
@@ -206,7 +206,7 @@ export class BatchWriter {
    * answer, or the copy of the shard that answered lacks the document.
    */
   async #compareRepeated(jobs: readonly Job[]): Promise<readonly Job[]> {
-    let answers: readonly (Stored | undefined)[] = []
+    let answers: readonly (StoredState | undefined)[] = []
     let failure: BulkFailure = { kind: 'retry', reason: 'the copy of the shard that answered lacks the document' }
     try {
       answers = await this.#options.readStored(jobs.map(({ list }) => list))
@@ -223,7 +223,7 @@ export class BatchWriter {
     return batch.failed
   }
 
-  #finish(job: Job, stored: Stored): void {
+  #finish(job: Job, stored: StoredState): void {
     this.#release(job)
     reportOutcomes(job, stored)
   }
@@ -236,8 +236,8 @@ export class BatchWriter {
   #fail(jobs: readonly Job[], { failed }: Pick<Batch, 'failed'>, failure: BulkFailure): void {
     const wasBlocked = this.#blocked.size > 0
     for (const job of jobs) {
-      const known = this.#blocked.get(job.entity) ?? { name: job.name(), sinceMs: this.#options.elapsedMs() }
-      this.#blocked.set(job.entity, { ...known, reason: failure.reason })
+      const blocked = this.#blocked.get(job.entity) ?? { name: job.name(), sinceMs: this.#options.elapsedMs() }
+      this.#blocked.set(job.entity, { ...blocked, reason: failure.reason })
       job.documents.forEach(copySource)
       job.attempts++
       failed.push(job)

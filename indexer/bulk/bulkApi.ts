@@ -7,15 +7,9 @@ import { readFormRecord, readSubmissionRecord } from '../../src/core/model/recor
 import { type Documents, type DocumentWrite, formWrites, submissionWrites } from '../convertRecord.ts'
 import type { PipelineMetrics } from '../metrics.ts'
 import { bulkChannel } from '../tracing.ts'
-import {
-  classifyItem,
-  expectOwnIndices,
-  type ItemError,
-  type ItemOutcome,
-  MalformedBulkResponse,
-} from './bulkFailure.ts'
+import { classifyItem, expectOwnIndices, type ItemError, type ItemOutcome, MalformedResponse } from './bulkFailure.ts'
 import type { BulkBounds } from './bulkQueue.ts'
-import type { Stored } from './job.ts'
+import type { StoredState } from './job.ts'
 
 type ResponseItem = { _id?: string; status?: number; error?: ItemError }
 type Response = { items?: Partial<Record<string, ResponseItem>>[] }
@@ -63,7 +57,7 @@ export async function sendBulk(
 ): Promise<ItemOutcome[]> {
   const items = await itemsOf(client, bulkBody, writes.length, options)
   return items.map((item, at) => {
-    if (item?.status === undefined || item._id !== writes[at]?.id) throw new MalformedBulkResponse(`item ${at}`)
+    if (item?.status === undefined || item._id !== writes[at]?.id) throw new MalformedResponse(`item ${at}`)
     return classifyItem(item.status, item.error)
   })
 }
@@ -88,18 +82,18 @@ async function itemsOf(
     options,
   )
   const items = response.items ?? []
-  if (items.length !== count) throw new MalformedBulkResponse(`${items.length} items for ${count} documents`)
+  if (items.length !== count) throw new MalformedResponse(`${items.length} items for ${count} documents`)
   return items.map((item) => item['index'])
 }
 
 export type BulkQueries = {
   /** For each document, whether its shard accepts writes now. Changes no document. */
-  takesWrites(documents: Documents): Promise<boolean[]>
+  acceptsWrites(documents: Documents): Promise<boolean[]>
   /**
-   * For each list document, the stored state, searchable or not; undefined if the copy that answers has no such document. Rejects unless every document can be
-   * read.
+   * For each list document, the stored state, searchable or not; undefined if the copy that answers has no such document. Rejects if Elasticsearch returns an
+   * error for any of them.
    */
-  readStored(lists: Documents): Promise<(Stored | undefined)[]>
+  readStored(lists: Documents): Promise<(StoredState | undefined)[]>
 }
 
 export type BulkCalls = BulkQueries & {
@@ -111,7 +105,7 @@ type WrittenIndices = { readonly indices: Indices; readonly writeAliases: WriteA
 type SenderOptions = {
   readonly metrics: Pick<PipelineMetrics, 'bulkBytes' | 'bulkSeconds' | 'countItems'>
   readonly signal: AbortSignal
-  /** Whether a rebuild writes: `send` rejects once its write alias is gone (`expectOwnIndices`). An indexer waits until the alias is restored. */
+  /** Whether a rebuild writes: `send` rejects once the rebuild's write alias is gone (`expectOwnIndices`). */
   readonly isRebuild: boolean
 }
 
@@ -141,19 +135,19 @@ export const bulkQueries = (
   { indices, writeAliases }: WrittenIndices,
   options: RequestOptions,
 ): BulkQueries => ({
-  async takesWrites(documents) {
+  async acceptsWrites(documents) {
     const items = await itemsOf(client, encodeProbes(writeAliases, documents), documents.length, options)
     return items.map((item) => item?.error?.type === 'version_conflict_engine_exception')
   },
   async readStored(lists) {
-    const stored = new Map<DocumentWrite, Stored>()
-    for (const [kind, ofKind] of Map.groupBy(lists, (list) => list.kind)) {
-      const docs = ofKind.map(({ id, teamId }) => ({ _id: id, routing: teamId, _source: ['digest'] }))
+    const stored = new Map<DocumentWrite, StoredState>()
+    for (const [kind, listsOfKind] of Map.groupBy(lists, (list) => list.kind)) {
+      const docs = listsOfKind.map(({ id, teamId }) => ({ _id: id, routing: teamId, _source: ['digest'] }))
       const response = await client.mget<{ digest?: string }>({ index: indices[kind], docs }, options)
-      ofKind.forEach((list, at) => {
+      listsOfKind.forEach((list, at) => {
         const document = response.docs[at]
         if (document === undefined || 'error' in document || document._id !== list.id)
-          throw new MalformedBulkResponse(`${indices[kind]} cannot be asked for document ${at}`)
+          throw new MalformedResponse(`${indices[kind]} did not return document ${at}`)
         if (document.found) stored.set(list, { version: document._version ?? 0, digest: document._source?.digest })
       })
     }
@@ -176,7 +170,7 @@ const encodeProbes = (aliases: WriteAliases, documents: Documents): Buffer =>
       .join(''),
   )
 
-/** Kind → a document of this release. An index with the mappings of another release refuses this one, too: no record counts as at fault. */
+/** Kind → a document of this release. An index with the mappings of another release refuses the sample, too: no record counts as at fault. */
 const samples = sampleDocuments()
 
 function sampleDocuments(): ReadonlyMap<DocumentKind, Buffer> {
@@ -184,10 +178,13 @@ function sampleDocuments(): ReadonlyMap<DocumentKind, Buffer> {
   const at = toInstant(0)
   const form = { id: 'probe', title: 'A form', scene: 'knowledge_quiz', createdAt: at, updatedAt: at }
   const submission = { id: 'probe', formId: 'f', submittedAt: at, updatedAt: at, result: { status: 'completed' } }
-  const forms = readFormRecord(key, Buffer.from(JSON.stringify({ revision: 1, form })))
-  const submissions = readSubmissionRecord(key, Buffer.from(JSON.stringify({ revision: 1, submission })))
-  if (!forms.ok || !submissions.ok) throw new Error('a sample of the probe is rejected')
-  const recorded = { changedAt: at, logPosition: logPosition({ partition: 0, offset: 0n }) }
-  const documents = [...formWrites(forms.value, recorded), ...submissionWrites(submissions.value, recorded, true)]
+  const formResult = readFormRecord(key, Buffer.from(JSON.stringify({ revision: 1, form })))
+  const submissionResult = readSubmissionRecord(key, Buffer.from(JSON.stringify({ revision: 1, submission })))
+  if (!formResult.ok || !submissionResult.ok) throw new Error('a sample of the probe is rejected')
+  const appendInfo = { changedAt: at, logPosition: logPosition({ partition: 0, offset: 0n }) }
+  const documents = [
+    ...formWrites(formResult.value, appendInfo),
+    ...submissionWrites(submissionResult.value, appendInfo, true),
+  ]
   return new Map(documents.map(({ kind, source }) => [kind, source]))
 }

@@ -1,36 +1,39 @@
 import { errors } from '@elastic/elasticsearch'
 import { refusalOf, summaryOf } from '../../src/core/monitoring/log.ts'
 
-type Failed<Kind extends string> = Kind extends string ? { readonly kind: Kind; readonly reason: string } : never
+type FailureOf<Kind extends string> = Kind extends string ? { readonly kind: Kind; readonly reason: string } : never
 
 /**
  * A failure of a document or of a whole request that may pass:
- * - `retry`: by itself;
- * - `away`: by itself. The shard has no primary, and delays every request with its documents (`primaryWait` in bulkApi.ts);
+ * - `retry`: without any action;
+ * - `away`: once the shard has a primary again. Until then, each request with its documents is delayed (`primaryWait` in bulkApi.ts);
  * - `busy`: with smaller and fewer requests. Elasticsearch is overloaded;
  * - `pause`: when an operator acts (permissions, a missing index, a full disk).
  */
-export type BulkFailure = Failed<'retry' | 'away' | 'busy' | 'pause'>
+export type BulkFailure = FailureOf<'retry' | 'away' | 'busy' | 'pause'>
 
 /**
  * The result of one document of a bulk request.
  * - `stale`: the same or a higher version is stored.
- * - `split`: too large. Smaller requests succeed, or show which record is too large by itself.
+ * - `split`: too large. Smaller requests succeed, or show which record alone is too large.
  * - `suspect`: neither overload nor a known outage. The document may be at fault.
  * - `reject`: Elasticsearch never accepts the document. Its record becomes a dead letter.
  */
-export type ItemOutcome = { readonly kind: 'written' | 'stale' } | BulkFailure | Failed<'split' | 'suspect' | 'reject'>
+export type ItemOutcome =
+  | { readonly kind: 'written' | 'stale' }
+  | BulkFailure
+  | FailureOf<'split' | 'suspect' | 'reject'>
 
-/** Why a whole bulk request failed. `bad-request` (status 400): because of one record, as smaller requests will show, or of a proxy. */
-export type RequestFailure = BulkFailure | Failed<'split' | 'bad-request'>
+/** Why a whole bulk request failed. `bad-request` (status 400): Elasticsearch refuses a record, which smaller requests find; or a proxy refuses the request. */
+export type RequestFailure = BulkFailure | FailureOf<'split' | 'bad-request'>
 
-/** The error of one document in a bulk response. `reason` may quote the document: it is classified, and never logged. */
+/** The error of one document in a bulk response. `reason` may quote the document: it only serves to classify the error, and is never logged. */
 export type ItemError = { readonly type?: string; readonly reason?: string; readonly caused_by?: { type?: string } }
 
-export class MalformedBulkResponse extends Error {
-  constructor(what: string) {
-    super(`Elasticsearch response does not match its request: ${what}`)
-    this.name = 'MalformedBulkResponse'
+export class MalformedResponse extends Error {
+  constructor(mismatch: string) {
+    super(`Elasticsearch response does not match its request: ${mismatch}`)
+    this.name = 'MalformedResponse'
   }
 }
 
@@ -51,7 +54,7 @@ export function classifyItem(status: number, error: ItemError | undefined): Item
   return { kind: outageStatuses.has(status) ? 'retry' : 'suspect', reason }
 }
 
-/** Errors of status 400 whose cause may be the index: an alias without a write index, the mappings of another release. */
+/** Errors of status 400 whose cause may be the index: it is closed, its alias has no write index, or its mappings are of another release. */
 const indexErrorKinds: ReadonlyMap<string | undefined, 'pause' | 'suspect'> = new Map([
   ['index_closed_exception', 'pause'],
   ['illegal_argument_exception', 'suspect'],
@@ -71,10 +74,10 @@ export function expectOwnIndices(outcomes: ItemOutcome[]): ItemOutcome[] {
   return outcomes
 }
 
-/** Undefined for a bug of this program. */
+/** Undefined if the error is a bug of this program. */
 export function classifyRequestError(error: unknown): RequestFailure | undefined {
   const reason = summaryOf(error)
-  if (error instanceof MalformedBulkResponse) return { kind: 'retry', reason }
+  if (error instanceof MalformedResponse) return { kind: 'retry', reason }
   if (error instanceof errors.ResponseError) return classifyResponse(error, reason)
   if (error instanceof errors.ConfigurationError || error instanceof errors.SerializationError) return undefined
   if (error instanceof errors.TimeoutError) return { kind: 'busy', reason }
@@ -92,8 +95,9 @@ function classifyResponse({ statusCode: status = 0, body }: errors.ResponseError
 /** Whether a request is too large even without other load. Elasticsearch answers 429 as for overload; only the reason has the sizes. */
 function isTooLarge(reason = ''): boolean {
   if (/^Request contains an operation of size \[\d+\] bytes, which exceeds/.test(reason)) return true
-  const [, place, bytes, max] = /(\w+)_operation_bytes=(\d+), max_\w+_bytes=(\d+)\]/.exec(reason) ?? []
-  // A primary reserves the size of the document, then four times that for indexing it. A rejection of the second reservation names four fifths of the sum.
-  // A primary on another node may reject the first one, and then names the document alone: too large all the more.
-  return Number(bytes) * (place === 'primary' ? 5 / 4 : 1) > Number(max)
+  const [, stage, bytes, max] = /(\w+)_operation_bytes=(\d+), max_\w+_bytes=(\d+)\]/.exec(reason) ?? []
+  // For a document of size s, a primary reserves s, then 4s for indexing. A rejection of the second reservation names 4s: 5/4 of that is needed. A primary on
+  // another node may reject the first reservation, and then names s. If 5/4 s is within the bound, the document counts as `busy` until its second reservation
+  // is rejected.
+  return Number(bytes) * (stage === 'primary' ? 5 / 4 : 1) > Number(max)
 }

@@ -10,8 +10,8 @@ export type Lane = 'withoutPrimary' | 'ordinary'
 
 const minShare = 1 / 64
 const shareStep = 1 / 16
-/** Only a request that used at least this part of the bounds widens them: the success of a small request does not show that a large request succeeds. */
-const usedShare = 1 / 2
+/** Only a request of at least this part of the bounds widens them: the success of a small request does not show that a large request succeeds. */
+const minUsedShare = 1 / 2
 
 /**
  * The records that wait to be sent. A batch has at most one record of an entity, and none of an entity with a record in flight. Overload halves the bounds of
@@ -21,13 +21,13 @@ const usedShare = 1 / 2
  */
 export class BulkQueue {
   readonly #bounds: BulkBounds
-  /** Entity → its record, in the order in which they were queued. */
+  /** Entity → its waiting record, in the order of queueing. */
   readonly #waiting: Readonly<Record<Lane, Map<string, Job>>> = { withoutPrimary: new Map(), ordinary: new Map() }
-  /** The shards that had no primary when a document was last sent to them. */
-  readonly #away = new Set<string>()
+  /** As of the last document that was sent to each shard. */
+  readonly #shardsWithoutPrimary = new Set<string>()
   /** The entities with a record in a request, or in a backoff before its next attempt. */
   readonly #inFlight = new Set<string>()
-  #added = 0
+  #addedCount = 0
   /** The part (1/64 to 1) of `BulkBounds` that a batch may use now. */
   #share = 1
 
@@ -40,10 +40,10 @@ export class BulkQueue {
   }
 
   add(write: RecordWrite): void {
-    this.#enqueue(newJob(write, this.#added++))
+    this.#enqueue(newJob(write, this.#addedCount++))
   }
 
-  /** Removes the next batch, of at most `maxRecords`, from a lane. The entities of the batch are in flight until `finish` or `putBack`. */
+  /** Removes the next batch from a lane. The entities of the batch are in flight until `finish` or `putBack`. */
   nextBatch(lane: Lane, maxRecords: number): Job[] {
     const { maxBulkBytes, maxBulkDocuments } = this.#bounds
     const waiting = this.#waiting[lane]
@@ -67,7 +67,7 @@ export class BulkQueue {
     this.#inFlight.delete(entity)
   }
 
-  /** Queues a job once more, unless a newer record of its entity waits. */
+  /** Queues a job again. If another record of its entity waits, one supersedes the other. */
   putBack(job: Job): void {
     this.finish(job)
     this.#enqueue(job)
@@ -75,14 +75,14 @@ export class BulkQueue {
 
   /** Updates, by the outcomes of a request, which shards have no primary; moves waiting records between the lanes. */
   updateLanes(documents: Documents, outcomes: readonly ItemOutcome[]): void {
-    if (this.#away.size === 0 && outcomes.every(({ kind }) => kind !== 'away')) return
+    if (this.#shardsWithoutPrimary.size === 0 && outcomes.every(({ kind }) => kind !== 'away')) return
     const shards = new Map(documents.map((document, at) => [shardOf(document), outcomes[at]?.kind === 'away']))
     let hasChanged = false
-    for (const [shard, isAway] of shards) {
-      if (this.#away.has(shard) === isAway) continue
+    for (const [shard, lacksPrimary] of shards) {
+      if (this.#shardsWithoutPrimary.has(shard) === lacksPrimary) continue
       hasChanged = true
-      if (isAway) this.#away.add(shard)
-      else this.#away.delete(shard)
+      if (lacksPrimary) this.#shardsWithoutPrimary.add(shard)
+      else this.#shardsWithoutPrimary.delete(shard)
     }
     if (!hasChanged) return
     const lanes = [this.#waiting.ordinary, this.#waiting.withoutPrimary]
@@ -97,7 +97,7 @@ export class BulkQueue {
 
   widenBounds(documents: number, bytes: number): void {
     const { maxBulkBytes, maxBulkDocuments } = this.#bounds
-    const used = this.#share * usedShare
+    const used = this.#share * minUsedShare
     if (documents < maxBulkDocuments * used && bytes < maxBulkBytes * used) return
     this.#share = Math.min(1, this.#share + shareStep)
   }
@@ -114,7 +114,9 @@ export class BulkQueue {
   }
 
   #laneOf({ documents }: Job): Lane {
-    const isWithoutPrimary = this.#away.size > 0 && documents.some((document) => this.#away.has(shardOf(document)))
+    const isWithoutPrimary =
+      this.#shardsWithoutPrimary.size > 0 &&
+      documents.some((document) => this.#shardsWithoutPrimary.has(shardOf(document)))
     return isWithoutPrimary ? 'withoutPrimary' : 'ordinary'
   }
 }

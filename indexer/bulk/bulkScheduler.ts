@@ -15,10 +15,10 @@ export type SchedulerOptions = {
 
 /** Batches in flight at once in the lane `ordinary` (`bulkQueue.ts`). While Elasticsearch is overloaded, and in the lane `withoutPrimary`, only one is. */
 const maxBatchesInFlight = 2
-/** With `maxRecordsPerSecond`, a batch has at most the records of this time (s). */
+/** With `maxRecordsPerSecond`, a batch has at most the records that may be sent in this time (s), but at least one. */
 const burstSeconds = 0.1
 
-/** Decides when to send the next batch of the queue, and puts its failed jobs back after a backoff. */
+/** Decides when to send the next batch of the queue, and queues its failed jobs again after a backoff. */
 export class BulkScheduler {
   readonly #options: SchedulerOptions
   readonly #queue: BulkQueue
@@ -73,7 +73,7 @@ export class BulkScheduler {
 
   async #sendBatch(lane: Lane, jobs: readonly Job[]): Promise<void> {
     const { hasResults, failed, comparison } = await this.#batchWriter.write(jobs)
-    if (comparison !== undefined) this.run(comparison.then((compared) => this.retryLater(compared)))
+    if (comparison !== undefined) this.run(comparison.then((uncompared) => this.retryLater(uncompared)))
     const retries = this.retryLater(failed)
     // A batch without results counts as in flight until its backoff has ended, so that Elasticsearch gets fewer requests.
     if (!hasResults) await retries
@@ -81,7 +81,7 @@ export class BulkScheduler {
     this.#batchesInFlight[lane]--
   }
 
-  /** Puts jobs back after a backoff. Jobs that have failed equally often are sent together again. */
+  /** Queues jobs again after a backoff. Jobs that have failed equally often are sent together. */
   async retryLater(failed: readonly Job[]): Promise<void> {
     const { random, signal } = this.#options
     const retries = [...Map.groupBy(failed, ({ attempts }) => attempts)].map(async ([attempts, jobs]) => {

@@ -22,12 +22,12 @@ export class BulkWriter {
     this.#scheduler.submit(write)
   }
 
-  /** Fails while a record waits after a failure: names the one that has waited longest, and its last error. */
+  /** Fails while a record waits after a failure: names the record that has waited longest, and its last error. */
   health(): CheckOutcome {
     return this.#batchWriter.health()
   }
 
-  /** How long (ms) that record has waited; 0 while none waits. */
+  /** How long (ms) the record that `health` names has waited; 0 while none waits. */
   blockedMs(): number {
     return this.#batchWriter.blockedMs()
   }

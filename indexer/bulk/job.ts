@@ -3,7 +3,7 @@ import type { Documents, DocumentWrite } from '../convertRecord.ts'
 
 /**
  * The outcome of a record. `indexed`: at least one of its documents was stored. `stale`: its revision, or a newer one, was stored before. `conflict`: its
- * revision was stored before with other content. `rejected`: Elasticsearch never accepts it.
+ * revision was stored before with other content. `rejected`: Elasticsearch never accepts the record.
  */
 export type Outcome =
   | { readonly kind: 'indexed' | 'stale' | 'conflict' }
@@ -13,7 +13,7 @@ export type Outcome =
 export type RecordWrite = {
   /** The list document first. */
   readonly documents: Documents
-  /** Whether the outcome of a revision that was stored before with other content is `conflict`, rather than `stale`. */
+  /** Whether the outcome is `conflict`, rather than `stale`, if the revision was stored before with other content. */
   readonly reportsConflicts: boolean
   name(): string
   done(outcome: Outcome): void
@@ -30,7 +30,7 @@ export type Job = Omit<RecordWrite, 'documents'> & {
   staleList: DocumentWrite | undefined
   /** Whether at least one of its documents was stored, rather than found stale. */
   isStored: boolean
-  /** Whether it was rejected once, and its rejected documents are now sent without repeated JSON names. */
+  /** Whether it was rejected once, and the rejected documents are now sent without repeated JSON names. */
   hasNamesOnce: boolean
   /** Whether each of its documents is sent in its own request, because one request for all was too large or met overload. */
   isSentSingly: boolean
@@ -41,7 +41,7 @@ export type Job = Omit<RecordWrite, 'documents'> & {
 }
 
 /** What Elasticsearch has stored. `digest`: of the record's content; undefined for a deletion, and if it was not read. */
-export type Stored = { readonly version: number; readonly digest: string | undefined }
+export type StoredState = { readonly version: number; readonly digest: string | undefined }
 
 export function newJob(write: RecordWrite, order: number): Job {
   const [list] = write.documents
@@ -62,28 +62,27 @@ export function newJob(write: RecordWrite, order: number): Job {
   }
 }
 
-/** Makes one record supersede the other, and returns it: the record with the higher revision, or, of equal revisions, the earlier record. */
+/** Makes one record supersede the other, and returns the winner: the record with the higher revision, or, of equal revisions, the earlier record. */
 export function supersede(one: Job, other: Job): Job {
-  const wins = one.version === other.version ? one.order < other.order : one.version > other.version
-  const [winner, loser] = wins ? [one, other] : [other, one]
-  // The shorter list is appended to the longer one. Otherwise an entity that changes ten thousand times during one request would have its long list copied each
-  // time.
-  const isShort = winner.superseded.length < loser.superseded.length
-  const [long, short] = isShort ? [loser.superseded, winner.superseded] : [winner.superseded, loser.superseded]
+  const oneWins = one.version === other.version ? one.order < other.order : one.version > other.version
+  const [winner, loser] = oneWins ? [one, other] : [other, one]
+  // The shorter list is appended to the longer one, to copy little: an entity may change ten thousand times during one request.
+  const isWinnersShorter = winner.superseded.length < loser.superseded.length
+  const [long, short] = isWinnersShorter ? [loser.superseded, winner.superseded] : [winner.superseded, loser.superseded]
   for (const job of [...short, loser]) long.push(job)
   loser.superseded = []
   winner.superseded = long
-  // The winner inherits the suspicion. Otherwise an entity that changes every minute would fail for ever, and never be rejected.
-  winner.suspicion ??= ofAnotherState(loser.suspicion)
+  // The winner inherits the suspicion. Otherwise an entity that changes every minute would never be rejected.
+  winner.suspicion ??= inheritedSuspicion(loser.suspicion)
   return winner
 }
 
 /** Reports a rejection. Returns the newest of the superseded records, which now supersedes the others; undefined if there is none. */
 export function reportRejection(job: Job, reason: string): Job | undefined {
   job.done({ kind: 'rejected', reason })
-  for (const older of job.superseded) older.suspicion = ofAnotherState(job.suspicion)
-  const [first, ...rest] = job.superseded
-  return first && rest.reduce(supersede, first)
+  for (const older of job.superseded) older.suspicion = inheritedSuspicion(job.suspicion)
+  const [older, ...others] = job.superseded
+  return older && others.reduce(supersede, older)
 }
 
 /**
@@ -91,8 +90,8 @@ export function reportRejection(job: Job, reason: string): Job | undefined {
  * 1. Elasticsearch stores the list document of entity `a`, revision 5, but fails at the detail document for a minute. The record, at offset 10, becomes a dead
  *    letter.
  * 2. Followers with `view=full` read past offset 10, without the missing detail.
- * 3. The dead letter is replayed, at offset 30. Its detail document is stored; its list document is stale. Only if this gets the position of offset 30, these
- *    followers read the detail.
+ * 3. The dead letter is replayed, at offset 30. Its detail document is stored; its list document is stale. Only if the list document gets the position of
+ *    offset 30, these followers read the detail.
  */
 export const listToRepeat = ({ staleList, isStored }: Job): DocumentWrite | undefined =>
   isStored && staleList !== undefined && !staleList.replacesSameVersion
@@ -106,12 +105,12 @@ export const mustCompare = (job: Job): boolean =>
   [job, ...job.superseded].some(({ reportsConflicts, version }) => reportsConflicts && version === job.version)
 
 /** `stored`: what Elasticsearch has after the write. */
-export function reportOutcomes(job: Job, stored: Stored): void {
+export function reportOutcomes(job: Job, stored: StoredState): void {
   job.done(job.isStored ? { kind: 'indexed' } : outcomeBy(stored, job))
   for (const older of job.superseded) older.done(outcomeBy(stored, older))
 }
 
-function outcomeBy(stored: Stored, { reportsConflicts, version, list: { digest } }: Job): Outcome {
+function outcomeBy(stored: StoredState, { reportsConflicts, version, list: { digest } }: Job): Outcome {
   const isOther = stored.digest !== undefined && digest !== undefined && stored.digest !== digest
   return { kind: reportsConflicts && isOther && stored.version === version ? 'conflict' : 'stale' }
 }
@@ -137,5 +136,5 @@ export function confirmSuspicion(job: Job, nowMs: number): boolean {
 }
 
 /** The suspicion that another record of the entity inherits: failures are counted anew, but `sinceMs` stays. */
-const ofAnotherState = (suspicion: Suspicion | undefined): Suspicion | undefined =>
+const inheritedSuspicion = (suspicion: Suspicion | undefined): Suspicion | undefined =>
   suspicion && { ...suspicion, failures: 0 }

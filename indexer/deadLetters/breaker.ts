@@ -1,10 +1,10 @@
 const windowSize = 1_000
-const opensAt = 950
-/** While the breaker is open, one paused record passes in each interval (ms): so later records are read, and if these are valid, the breaker closes. */
+const minRejected = 950
+/** While the breaker is open, one paused record passes in each interval (ms), so that later records are read. If these are valid, the breaker closes. */
 const trickleMs = 1_000
 
-/** A paused record. `left` aborts when its partition is reassigned; the next owner reads it again. */
-type Paused = { readonly left: AbortSignal; pass(): void; end(): void }
+/** A paused record. `partitionLeft` aborts when its partition is reassigned; the next owner reads it again. */
+type PausedRecord = { readonly partitionLeft: AbortSignal; pass(): void; end(): void }
 
 /**
  * A circuit breaker for the dead letters of one topic. Example: a bad release rejects every record. After 950 of them, dead letters are paused, and an operator
@@ -14,14 +14,13 @@ export class Breaker {
   readonly #outcomes = new Uint8Array(windowSize)
   #observed = 0
   #rejected = 0
-  readonly #paused = new Set<Paused>()
+  readonly #paused = new Set<PausedRecord>()
   #trickle: NodeJS.Timeout | undefined
 
   get isOpen(): boolean {
-    return this.#rejected >= opensAt
+    return this.#rejected >= minRejected
   }
 
-  /** Notes an outcome. If the breaker is closed after that, lets all paused records pass. */
   observe(outcome: 'accepted' | 'rejected'): void {
     const at = this.#observed++ % windowSize
     const rejected = outcome === 'rejected' ? 1 : 0
@@ -32,21 +31,24 @@ export class Breaker {
     this.#paused.clear()
   }
 
-  /** Resolves once a rejected record may become a dead letter: at once while the breaker is closed, else in order of arrival. Rejects when `left` aborts. */
-  async acquirePermit(left: AbortSignal): Promise<void> {
-    left.throwIfAborted()
+  /**
+   * Resolves once a rejected record may become a dead letter: at once while the breaker is closed, else in order of arrival. Rejects when `partitionLeft`
+   * aborts.
+   */
+  async untilAllowed(partitionLeft: AbortSignal): Promise<void> {
+    partitionLeft.throwIfAborted()
     if (!this.isOpen) return
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    this.#paused.add({ left, pass: resolve, end: () => reject(left.reason) })
+    this.#paused.add({ partitionLeft, pass: resolve, end: () => reject(partitionLeft.reason) })
     // Adding the same function again has no effect: one listener serves all records of a partition.
-    left.addEventListener('abort', this.#endLeft, { once: true })
+    partitionLeft.addEventListener('abort', this.#endLeft, { once: true })
     this.#startTrickle()
     await promise
   }
 
   readonly #endLeft = (): void => {
     for (const paused of this.#paused) {
-      if (!paused.left.aborted) continue
+      if (!paused.partitionLeft.aborted) continue
       this.#paused.delete(paused)
       paused.end()
     }

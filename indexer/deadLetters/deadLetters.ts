@@ -13,7 +13,7 @@ import { Breaker } from './breaker.ts'
 /** The product has changed an entity without a new revision. */
 export const sameRevision: Problem = { path: 'revision', rule: 'is stored already with another content' }
 
-const prefix = 'tidemark.'
+const headerPrefix = 'tidemark.'
 
 /** The record's own headers, then reason and source. A record copied from the dead letters has such headers already: the last header of each name counts. */
 export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: Date): RecordHeaders =>
@@ -27,12 +27,12 @@ export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: D
         offset: String(record.offset),
         'appended-at': new Date(record.appendedAtMs).toISOString(),
         'dead-lettered-at': now.toISOString(),
-      } satisfies Record<LetterHeader, string>).map(([name, value]) => [prefix + name, value]),
+      } satisfies Record<LetterHeader, string>).map(([name, value]) => [headerPrefix + name, value]),
     ),
   )
 
-const letterHeaders = ['path', 'reason', 'topic', 'partition', 'offset', 'appended-at', 'dead-lettered-at'] as const
-type LetterHeader = (typeof letterHeaders)[number]
+const letterHeaderNames = ['path', 'reason', 'topic', 'partition', 'offset', 'appended-at', 'dead-lettered-at'] as const
+type LetterHeader = (typeof letterHeaderNames)[number]
 
 /** A rejected record as received, with the reason and the source from the headers of its dead letter. */
 export type DeadLetter = {
@@ -51,8 +51,8 @@ export type DeadLetter = {
 }
 
 export function readDeadLetter({ partition, offset, key, value, headers }: SourceRecord): DeadLetter {
-  const added = addedHeaders(headers)
-  const header = (name: LetterHeader): string => String(added.get(name)?.value ?? '')
+  const letterHeaders = lastLetterHeaders(headers)
+  const header = (name: LetterHeader): string => String(letterHeaders.get(name)?.value ?? '')
   return {
     place: `${partition}/${offset}`,
     topic: header('topic'),
@@ -63,22 +63,22 @@ export function readDeadLetter({ partition, offset, key, value, headers }: Sourc
     deadLetteredAt: header('dead-lettered-at'),
     key,
     value,
-    headers: headers.without([...added.values()]),
+    headers: headers.without([...letterHeaders.values()]),
   }
 }
 
-function addedHeaders(headers: RecordHeaders): Map<LetterHeader, RecordHeader> {
-  const added = new Map<LetterHeader, RecordHeader>()
-  const names = new Map<string, LetterHeader>(letterHeaders.map((name) => [prefix + name, name]))
+function lastLetterHeaders(headers: RecordHeaders): Map<LetterHeader, RecordHeader> {
+  const last = new Map<LetterHeader, RecordHeader>()
+  const names = new Map<string, LetterHeader>(letterHeaderNames.map((name) => [headerPrefix + name, name]))
   for (const header of headers) {
     // Longer names cannot match, and are not decoded.
     const name = header.name.length > longestName ? undefined : names.get(header.name.toString('latin1'))
-    if (name !== undefined) added.set(name, header)
+    if (name !== undefined) last.set(name, header)
   }
-  return added
+  return last
 }
 
-const longestName = prefix.length + Math.max(...letterHeaders.map((name) => name.length))
+const longestName = headerPrefix.length + Math.max(...letterHeaderNames.map((name) => name.length))
 
 type DeadLetterDeps = {
   readonly sink: KafkaSink
@@ -99,8 +99,8 @@ export class DeadLetterWriter {
   }
 
   /**
-   * Writes the dead letter of a record, byte for byte, once the breaker permits it; retries until Kafka accepts it. Resolves with `stale` if this was written
-   * before, or once the partition is reassigned (`left`): the next owner reads the record again, and may accept it.
+   * Writes the dead letter of a record, byte for byte, once the breaker allows it; retries until Kafka accepts it. Resolves with `stale` if the dead letter was
+   * written before, or once the partition is reassigned (`left`): the next owner reads the record again, and may accept it.
    */
   async reject(record: SourceRecord, problem: Problem, { start, left }: Assignment): Promise<'dead-letter' | 'stale'> {
     const { sink, config, log, retries } = this.#deps
@@ -113,8 +113,8 @@ export class DeadLetterWriter {
       await sink.append([{ topic: config.TOPIC_DEAD_LETTERS, key, value, headers }])
     }
     try {
-      await breaker?.acquirePermit(left)
-      // Retried for ever, so that no record is lost. The step is logged, and names the record for the operator.
+      await breaker?.untilAllowed(left)
+      // Retried for ever, so that no record is lost. The name of the step is logged: it shows the operator the record.
       await retries.untilDone(`writing the dead letter of ${partitionName(record)}/${offset}`, write, left)
     } catch (error) {
       if (!left.aborted) throw error
@@ -124,7 +124,7 @@ export class DeadLetterWriter {
     return 'dead-letter'
   }
 
-  recordAccepted({ topic }: SourceRecord): void {
+  noteAccepted({ topic }: SourceRecord): void {
     this.#breakers.get(topic)?.observe('accepted')
   }
 

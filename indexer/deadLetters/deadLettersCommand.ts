@@ -17,7 +17,7 @@ withFilters(command.command('list').description('prints place, time, source, key
   .action(async ({ json, ...filter }: Filter & { json?: true }) => {
     await withLetters(filter, async (readLetters) => {
       const count = await readLetters(async (letter) => {
-        const line = json ? jsonLine(shown(letter)) : `${describe(letter)}\n`
+        const line = json ? jsonLine(withoutContent(letter)) : `${lineOf(letter)}\n`
         if (!process.stdout.write(line)) await once(process.stdout, 'drain')
       })
       process.stderr.write(`${count} dead letters\n`)
@@ -28,7 +28,7 @@ withFilters(command.command('replay').description(replay))
   .option('--place <partition/offset...>', 'only these, as listed')
   .option('--all', 'all that the filter leaves')
   .action(async ({ place: places, all, ...filter }: Filter & { place?: string[]; all?: true }) => {
-    if ((places === undefined) === (all === undefined)) return complain('name what to replay: --place or --all')
+    if ((places === undefined) === (all === undefined)) return reportError('name what to replay: --place or --all')
     await withLetters(filter, async (readLetters, sink) => {
       const sendAgain: OnLetter = ({ topic, key, value, headers }) => sink.append([{ topic, key, value, headers }])
       const chosen = new Map<string, DeadLetter>()
@@ -36,8 +36,8 @@ withFilters(command.command('replay').description(replay))
         if (places === undefined) await sendAgain(letter)
         else if (places.includes(letter.place)) chosen.set(letter.place, letter)
       })
-      const unknown = places?.filter((place) => !chosen.has(place)) ?? []
-      if (unknown.length > 0) throw new Error(`no dead letter at ${unknown.join(', ')}`)
+      const missing = places?.filter((place) => !chosen.has(place)) ?? []
+      if (missing.length > 0) throw new Error(`no dead letter at ${missing.join(', ')}`)
       for (const letter of chosen.values()) await sendAgain(letter)
       process.stderr.write(`${places === undefined ? count : chosen.size} records sent again\n`)
     })
@@ -76,7 +76,7 @@ async function withLetters(
   try {
     await action(readLetters, sink)
   } catch (error) {
-    complain((error as Error).message)
+    reportError((error as Error).message)
   } finally {
     await sink.disconnect()
   }
@@ -89,17 +89,17 @@ function matches(letter: DeadLetter, { topic, path, key }: Filter): boolean {
 }
 
 /** For `--json`: without value and headers of the record, which may be personal data. */
-const shown = ({ value: _value, headers: _headers, key, ...letter }: DeadLetter) => ({
+const withoutContent = ({ value: _value, headers: _headers, key, ...letter }: DeadLetter) => ({
   ...letter,
   key: key?.toString() ?? null,
 })
 
-const describe = ({ place, deadLetteredAt, topic, partition, offset, key, path, reason }: DeadLetter): string =>
+const lineOf = ({ place, deadLetteredAt, topic, partition, offset, key, path, reason }: DeadLetter): string =>
   [place, deadLetteredAt, `${topic}/${partition}/${offset}`, key?.toString() ?? '-', `${path} ${reason}`]
     .map(printable)
     .join('\t')
 
-function complain(message: string): void {
+function reportError(message: string): void {
   process.stderr.write(`dead-letters: ${message}\n`)
   process.exitCode = 1
 }

@@ -10,17 +10,23 @@ import { type CommandTools, readIdentifier, runEngineCommand } from '../engineCo
 import type { FoundGeneration } from '../generations/generation.ts'
 import { Generations } from '../generations/generations.ts'
 import { expunge, type Place } from './expunge.ts'
-import { type KeptRecord, lettersOf, placesOf, readKeeping, readKept, recordsOf } from './keptRecords.ts'
+import { type KeptRecord, lettersOf, placesOf, readKept, readRetention, recordsOf } from './keptRecords.ts'
 
 const appliedDeadlineMs = 60_000
 /** The greatest assumed difference (ms) between the clocks of this machine and of Elasticsearch. */
 const clockOffsetMs = 5_000
-const redis: Place = { engine: 'redis', name: 'Redis', state: 'nothing', until: null, detail: 'holds no submissions' }
+const redisPlace: Place = {
+  engine: 'redis',
+  name: 'Redis',
+  state: 'nothing',
+  until: null,
+  detail: 'holds no submissions',
+}
 
 export const command = new Command()
   .requiredOption('--team <id>', 'its team', readIdentifier<TeamId>)
   .requiredOption('--submission <id>', 'a submission that the product has deleted', readIdentifier<EntityId>)
-  .option('--clean-since <instant>', '"looked" of a receipt without indices that are left', readInstant)
+  .option('--clean-since <instant>', 'the "looked" time of an earlier receipt that lists no index as left', readInstant)
   .option('--json', 'print one JSON object')
   .addHelpText('after', '\nExit code 0: nothing is left on disk. 1: something is, or it was not judged.')
   .action(async ({ team, submission, cleanSince, json }: Options) => {
@@ -56,39 +62,39 @@ export type Receipt = {
  */
 export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: Instant): Promise<Receipt> {
   const { config } = tools
-  // 1. Checks that the product has deleted the submission, and an indexer has applied the deletion.
+  // 1. Checks that the product has deleted the submission, and an indexer has applied the deletion. By mistake, records of the submission may be in `forms`, or
+  // under another key (`otherKey`).
   const records = await readKept(tools, config.TOPIC_SUBMISSIONS, recordsOf(id, config))
-  const own = records.filter(({ otherKey }) => otherKey === undefined)
-  expectDeleted(id, own)
-  const kept = [
+  const ownRecords = records.filter(({ otherKey }) => otherKey === undefined)
+  expectDeleted(id, ownRecords)
+  const keptByTopic = [
     [config.TOPIC_SUBMISSIONS, records],
     [config.TOPIC_FORMS, await readKept(tools, config.TOPIC_FORMS, recordsOf(id, config))],
     [config.TOPIC_DEAD_LETTERS, await readKept(tools, config.TOPIC_DEAD_LETTERS, lettersOf(id, config))],
   ] as const
-  const kafka: Place[] = []
-  for (const [topic, keptRecords] of kept)
-    kafka.push(...placesOf(keptRecords, await readKeeping(tools, topic), tools.clock()))
-  const { deletedAt, documents } = await untilApplied(tools, id, own.length > 0)
+  const kafkaPlaces: Place[] = []
+  for (const [topic, keptRecords] of keptByTopic)
+    kafkaPlaces.push(...placesOf(keptRecords, await readRetention(tools, topic), tools.clock()))
+  const { deletedAt, documents } = await untilApplied(tools, id, ownRecords.length > 0)
   if (cleanSince !== undefined && cleanSince < deletedAt)
     throw new Error(`--clean-since is before the deletion of ${deletedAt}. Nothing was changed`)
   // 2. Reads the snapshots, to fail before any change if the permission is missing.
   await snapshotsOf(tools)
   // 3. Rewrites the segments that may still have the submission.
   const indices: Place[] = []
-  for (const { index, age, state, seqNo } of documents)
-    indices.push(state === 'deleted' ? await expunge(tools, index, id, seqNo) : otherGeneration(index, age, state))
+  for (const { index, ahead, state, seqNo } of documents)
+    indices.push(state === 'deleted' ? await expunge(tools, index, id, seqNo) : otherGeneration(index, ahead, state))
   const { indices: present } = await submissionIndices(tools)
-  indices.push(...madeMeanwhile(present, documents))
+  indices.push(...createdMeanwhile(present, documents))
   // 4. Lists the snapshots. One that was started during step 3 may have the former segments.
   const backups = backupsOf(await snapshotsOf(tools), present, cleanSince)
-  const detail = 'nobody is served them; until API processes restart, or newer answers take their memory'
-  const api: Place = { engine: 'api', name: 'cached answers', state: 'memory', until: null, detail }
-  const places = [...indices, ...backups, ...kafka, redis, api]
+  const detail = 'in memory only, and served to nobody; until API processes restart, or newer answers replace them'
+  const apiPlace: Place = { engine: 'api', name: 'cached answers', state: 'memory', until: null, detail }
+  const places = [...indices, ...backups, ...kafkaPlaces, redisPlace, apiPlace]
   const erased = places.every(({ state }) => state !== 'left')
   return { key: id, deletedAt, lookedAt: toInstant(tools.clock()), erased, places }
 }
 
-/** Places that are `left` come last. */
 export function receiptLines({ key, deletedAt, lookedAt, erased, places }: Receipt): string[] {
   const isLeft = ({ state }: Place): number => Number(state === 'left')
   const sorted = places.toSorted((a, b) => isLeft(a) - isLeft(b))
@@ -125,14 +131,14 @@ async function submissionIndices({ elasticsearch, config, signal }: CommandTools
   return { indices, serving: generations.find(({ complete }) => complete?.isServing)?.number }
 }
 
-/** The indices that a rebuild has created since the `known` ones were read. It may have filled them with records that Kafka still has. */
-function madeMeanwhile(
+/** The indices that a rebuild has created since those of `documents` were read. It may have filled them with records that Kafka still has. */
+function createdMeanwhile(
   present: SubmissionIndices['indices'],
-  known: readonly { readonly index: PhysicalIndex }[],
+  documents: readonly { readonly index: PhysicalIndex }[],
 ): Place[] {
-  const made = present.filter(({ name }) => !known.some(({ index }) => index === name))
+  const created = present.filter(({ name }) => !documents.some(({ index }) => index === name))
   const detail = 'was made meanwhile: run again'
-  return made.map(({ name }) => ({ engine: 'elasticsearch', name, state: 'left', until: null, detail }))
+  return created.map(({ name }) => ({ engine: 'elasticsearch', name, state: 'left', until: null, detail }))
 }
 
 type IndexedState = {
@@ -142,24 +148,24 @@ type IndexedState = {
   readonly seqNo: number
   readonly deletedAt: Instant | undefined
 }
-/** `age`: the number of its generation minus that of the serving generation; above 0 while a rebuild fills it. */
-type AgedState = IndexedState & { readonly age: number }
+/** `ahead`: its generation's number minus that of the serving generation. Above 0: a rebuild fills it; below 0: it serves no longer. */
+type StateInGeneration = IndexedState & { readonly ahead: number }
 
 /** Waits until both documents in the serving generation are tombstones. Resolves with their states in every generation. */
 async function untilApplied(
   tools: CommandTools,
   id: DocumentId,
   isInKafka: boolean,
-): Promise<{ readonly deletedAt: Instant; readonly documents: readonly AgedState[] }> {
-  let documents: AgedState[] = []
+): Promise<{ readonly deletedAt: Instant; readonly documents: readonly StateInGeneration[] }> {
+  let documents: StateInGeneration[] = []
   const isApplied = async (): Promise<boolean> => {
     const { indices, serving } = await submissionIndices(tools)
     if (serving === undefined) throw new Error('no complete generation of indices serves')
-    const read = indices.map(async ({ name, generation }) => {
-      return { ...(await readDocument(tools, name, id)), age: generation - serving }
+    const reads = indices.map(async ({ name, generation }) => {
+      return { ...(await readDocument(tools, name, id)), ahead: generation - serving }
     })
-    documents = await Promise.all(read)
-    return documents.every(({ age, state }) => age !== 0 || state === 'deleted')
+    documents = await Promise.all(reads)
+    return documents.every(({ ahead, state }) => ahead !== 0 || state === 'deleted')
   }
   if (!(await isApplied())) {
     if (!isInKafka)
@@ -168,7 +174,7 @@ async function untilApplied(
     if (!(await until(isApplied, appliedDeadlineMs, tools.signal)))
       throw new Error(`no indexer has applied the deletion of ${id} yet: run again later. Nothing was changed`)
   }
-  const deletedAt = documents.find(({ age }) => age === 0)?.deletedAt as Instant
+  const deletedAt = documents.find(({ ahead }) => ahead === 0)?.deletedAt as Instant
   return { deletedAt, documents }
 }
 
@@ -184,16 +190,16 @@ async function readDocument(
   return { index, state, seqNo: document.seqNo, deletedAt: source.tombstone?.deletedAt }
 }
 
-function otherGeneration(name: PhysicalIndex, age: number, state: 'live' | 'missing'): Place {
+function otherGeneration(name: PhysicalIndex, ahead: number, state: 'live' | 'missing'): Place {
   const place = { engine: 'elasticsearch', name, until: null } as const
-  if (age > 0) return { ...place, state: 'left', detail: 'a rebuild fills it: run again once that has ended' }
+  if (ahead > 0) return { ...place, state: 'left', detail: 'a rebuild fills it: run again once that has ended' }
   if (state === 'missing') return { ...place, state: 'nothing', detail: 'it was never there' }
   return { ...place, state: 'left', detail: 'serves no longer: until `npm run rebuild` removes it' }
 }
 
 type Snapshot = {
   readonly name: string
-  readonly begunMs: number
+  readonly startedMs: number
   readonly indices: readonly string[]
 }
 
@@ -202,9 +208,9 @@ async function snapshotsOf({ elasticsearch, config, signal }: CommandTools): Pro
   const isOurs = (index: string): boolean =>
     kindsOf.submissions.some((kind) => readPhysicalName(config.INDEX_PREFIX, index)?.kind === kind)
   return snapshots
-    .map(({ repository, snapshot, indices = [], start_time_in_millis: begunMs }) => ({
+    .map(({ repository, snapshot, indices = [], start_time_in_millis: startedMs }) => ({
       name: `snapshot ${repository}/${snapshot}`,
-      begunMs: Number(begunMs),
+      startedMs: Number(startedMs),
       indices: indices.filter(isOurs),
     }))
     .filter(({ indices }) => indices.length > 0)
@@ -212,7 +218,7 @@ async function snapshotsOf({ elasticsearch, config, signal }: CommandTools): Pro
 
 /**
  * The snapshots that may have the submission; their content cannot be read. A snapshot that was started after the run of `cleanSince` has nothing, if its
- * indices were created before that run. A rebuild may have filled a later index from Kafka, which may still have the submission.
+ * indices were created before that run. Into an index that was created later, a rebuild may have copied the submission from Kafka.
  */
 function backupsOf(
   snapshots: readonly Snapshot[],
@@ -221,12 +227,12 @@ function backupsOf(
 ): Place[] {
   const cleanMs = cleanSince === undefined ? Infinity : Date.parse(cleanSince)
   const clean = present.filter(({ state }) => Number(state.settings?.index?.creation_date) < cleanMs - clockOffsetMs)
-  const mayHold = snapshots.filter(
-    ({ begunMs, indices }) =>
-      begunMs <= cleanMs + clockOffsetMs || !indices.every((index) => clean.some(({ name }) => name === index)),
+  const suspects = snapshots.filter(
+    ({ startedMs, indices }) =>
+      startedMs <= cleanMs + clockOffsetMs || !indices.every((index) => clean.some(({ name }) => name === index)),
   )
-  return mayHold.map(({ name, begunMs }) => {
-    const detail = `begun ${toInstant(begunMs)}, kept until it is deleted`
+  return suspects.map(({ name, startedMs }) => {
+    const detail = `begun ${toInstant(startedMs)}, kept until it is deleted`
     return { engine: 'elasticsearch', name, state: 'left', until: null, detail }
   })
 }

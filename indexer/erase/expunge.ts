@@ -31,11 +31,11 @@ const watchMs = 2_000
 const waitMs = 120_000
 /** A merge copies the live documents of every segment with deleted documents. */
 const mergeDeadlineMs = 4 * 3_600_000
-/** The part (%) of deleted documents above which a merge with `only_expunge_deletes` rewrites a segment. */
-const share = 'index.merge.policy.expunge_deletes_allowed'
+/** The percentage of deleted documents above which a merge with `only_expunge_deletes` rewrites a segment. */
+const percentageSetting = 'index.merge.policy.expunge_deletes_allowed'
 
 /**
- * Removes a document that a tombstone has replaced from every copy of its shard. Until then, it is
+ * Removes, from every copy of its shard, a document that a tombstone has replaced. Until then, the document is
  * - in the translog, until a flush;
  * - in a segment, until a merge rewrites this segment. A merge copies the document, too, while a copy of the shard may need the history before the tombstone
  *   for its recovery;
@@ -46,11 +46,12 @@ export async function expunge(tools: Tools, index: PhysicalIndex, id: DocumentId
   const { shards } = await elasticsearch.searchShards({ index, routing: teamIdOf(id) }, { signal })
   const shard = { ...tools, index, seqNo, shard: String(shards[0]?.[0]?.shard) }
   const place = { engine: 'elasticsearch', name: index, until: null } as const
-  const placed = (state: Place['state'], detail: string): Place => ({ ...place, state, detail })
+  const placeWith = (state: Place['state'], detail: string): Place => ({ ...place, state, detail })
 
   await flush(shard)
   report.step(`${index}: waits until no copy needs the history before the deletion, about 30 s`)
-  if (!(await until(() => isForgotten(shard), waitMs, signal))) return placed('left', 'a copy that is away may need it')
+  if (!(await until(() => isForgotten(shard), waitMs, signal)))
+    return placeWith('left', 'a copy that is away may need the history')
   const nodes = await nodesOf(shard)
   let rewritten = 0
   // Twice: a merge that was in flight may have copied the document into a new segment.
@@ -60,26 +61,28 @@ export async function expunge(tools: Tools, index: PhysicalIndex, id: DocumentId
     if (suspects.size === 0) break
     const isGone = async (): Promise<boolean> => {
       const now = await suspectsOf(shard)
-      const gone = [...suspects].filter((segment) => !now.has(segment)).length
-      report.progress(`${index}: segments with deletions rewritten`, gone, suspects.size)
-      return gone === suspects.size
+      const goneCount = [...suspects].filter((segment) => !now.has(segment)).length
+      report.progress(`${index}: segments with deletions rewritten`, goneCount, suspects.size)
+      return goneCount === suspects.size
     }
     await merge(shard, isGone)
     const isFlushed = async (): Promise<boolean> => {
       await flush(shard)
       return await isGone()
     }
-    if (!(await until(isFlushed, waitMs, signal))) return placed('left', 'segments with deletions remain: run again')
+    if (!(await until(isFlushed, waitMs, signal))) return placeWith('left', 'segments with deletions remain: run again')
     rewritten += suspects.size
   }
   const { status, relocating_shards: moving } = await elasticsearch.cluster.health({ index, timeout: '1s' }, { signal })
-  if (status !== 'green' || moving > 0) return placed('left', 'a copy is away, or moves: run again when all are there')
-  if ((await nodesOf(shard)) !== nodes) return placed('left', 'a copy has moved: run again')
+  if (status !== 'green' || moving > 0)
+    return placeWith('left', 'a copy is away, or moves: run again when all are there')
+  if ((await nodesOf(shard)) !== nodes) return placeWith('left', 'a copy has moved: run again')
   report.step(`${index}: waits until no search reads an earlier file`)
   const isUnread = async (): Promise<boolean> =>
     (await copiesOf(shard)).every(({ search }) => (search?.open_contexts ?? 0) === 0)
-  if (!(await until(isUnread, waitMs, signal))) return placed('left', 'until searches and exports end that have begun')
-  return placed(rewritten === 0 ? 'nothing' : 'removed', `${rewritten} segments with deletions were rewritten`)
+  if (!(await until(isUnread, waitMs, signal)))
+    return placeWith('left', 'until searches and exports end that have begun')
+  return placeWith(rewritten === 0 ? 'nothing' : 'removed', `${rewritten} segments with deletions were rewritten`)
 }
 
 /** Moves every write from the translog into segments. Later searches read only the present segments. */
@@ -94,9 +97,9 @@ async function flush({ elasticsearch, index, signal }: Shard): Promise<void> {
 
 /** Whether every copy has the tombstone, and no copy retains earlier history for the recovery of another one. */
 async function isForgotten(shard: Shard): Promise<boolean> {
-  return (await copiesOf(shard)).every(({ retention_leases: { leases = [] } = {}, seq_no: reached }) => {
-    const needed = [reached?.global_checkpoint ?? -1, ...leases.map((lease) => lease.retaining_seq_no)]
-    return needed.every((seqNo) => seqNo >= shard.seqNo)
+  return (await copiesOf(shard)).every(({ retention_leases: { leases = [] } = {}, seq_no: sequence }) => {
+    const seqNos = [sequence?.global_checkpoint ?? -1, ...leases.map((lease) => lease.retaining_seq_no)]
+    return seqNos.every((seqNo) => seqNo >= shard.seqNo)
   })
 }
 
@@ -110,8 +113,8 @@ async function copiesOf({ elasticsearch, index, shard, signal }: Shard) {
 }
 
 /**
- * The nodes of the started copies of a shard, as one text. If it changes, a copy was in recovery. Elasticsearch does not report the files of such a copy, which
- * may have the document.
+ * The nodes of the started copies of a shard, as one text. If the text changes, a copy was in recovery. Elasticsearch does not report the files of such a copy,
+ * which may have the document.
  */
 const nodesOf = async (shard: Shard): Promise<string> =>
   (await copiesOf(shard))
@@ -119,7 +122,7 @@ const nodesOf = async (shard: Shard): Promise<string> =>
     .sort()
     .join()
 
-/** Throws if a node has failed: Elasticsearch answers 200 without its copies. */
+/** Throws if a node did not answer: Elasticsearch then answers 200 without the node's copies. */
 function expectEveryCopy({ failed }: estypes.ShardStatistics, index: PhysicalIndex): void {
   if (failed > 0) throw new Error(`Elasticsearch does not report ${failed} copies of ${index}: run again`)
 }
@@ -130,28 +133,35 @@ async function suspectsOf({ elasticsearch, index, shard, signal }: Shard): Promi
   expectEveryCopy(_shards, index)
   const copies = [indices[index]?.shards[shard] ?? []].flat()
   const suspects = copies.flatMap(({ routing, segments }) =>
-    Object.entries(segments).flatMap(([name, { deleted_docs: deleted, search: isSearched }]) =>
-      deleted > 0 || !isSearched ? `${routing.node} ${name}` : [],
+    Object.entries(segments).flatMap(([name, { deleted_docs: deletedCount, search: isSearched }]) =>
+      deletedCount > 0 || !isSearched ? `${routing.node} ${name}` : [],
     ),
   )
   return new Set(suspects)
 }
 
-/** Rewrites every segment with deleted documents. By default, Elasticsearch leaves out segments with less than 10 %: meanwhile, this setting is 0. */
+/** Rewrites every segment with deleted documents. By default, Elasticsearch leaves out segments with less than 10 %: so the setting is 0 during the merge. */
 async function merge({ elasticsearch, index, signal }: Shard, isGone: () => Promise<boolean>): Promise<void> {
-  const settings = await elasticsearch.indices.getSettings({ index, name: share, flat_settings: true }, { signal })
-  const before = (settings[index]?.settings as Record<string, string> | undefined)?.[share] ?? null
+  const settings = await elasticsearch.indices.getSettings(
+    { index, name: percentageSetting, flat_settings: true },
+    { signal },
+  )
+  const formerPercentage =
+    (settings[index]?.settings as Record<string, string> | undefined)?.[percentageSetting] ?? null
   // If this process is killed, the setting stays at 0. It affects only merges with `only_expunge_deletes`.
-  await elasticsearch.indices.putSettings({ index, settings: { [share]: 0 } }, { signal })
+  await elasticsearch.indices.putSettings({ index, settings: { [percentageSetting]: 0 } }, { signal })
   // `isGone` reports the progress.
   const watch = setInterval(() => void isGone().catch(() => undefined), watchMs)
   try {
-    const all = { index, only_expunge_deletes: true }
-    const { _shards: shards } = await elasticsearch.indices.forcemerge(all, { signal, requestTimeout: mergeDeadlineMs })
+    const request = { index, only_expunge_deletes: true }
+    const { _shards: shards } = await elasticsearch.indices.forcemerge(request, {
+      signal,
+      requestTimeout: mergeDeadlineMs,
+    })
     if (shards?.failed !== 0) throw new Error(`${index} could not be merged on every copy`)
   } finally {
     clearInterval(watch)
     // Without `signal`: the setting is also restored when the command is stopped.
-    await elasticsearch.indices.putSettings({ index, settings: { [share]: before } })
+    await elasticsearch.indices.putSettings({ index, settings: { [percentageSetting]: formerPercentage } })
   }
 }

@@ -13,14 +13,14 @@ export type KeptRecord = Pick<SourceRecord, 'topic' | 'partition' | 'offset' | '
   /** Set if only the value of the record contains the id of the submission. */
   readonly otherKey?: OtherKey
 }
-/** `replacedAtMs`: when the next record with that key was appended (epoch ms; `never` if there is none yet). */
+/** `replacedAtMs`: when the next record with `key` was appended (epoch ms; `never` if there is none yet). */
 type OtherKey = { readonly key: string | undefined; replacedAtMs: number }
 
 /** How a record is recognised as one of the submission; undefined if it is none. */
 type RecognisedBy = 'by-key' | 'by-value' | undefined
 
 /** How long (ms) a topic stores a record; `never` if there is no bound. */
-export type Keeping = {
+export type Retention = {
   /** From the append of the deletion with the same key until compaction has removed the record. */
   readonly compactedMs: number
   /** From the append of the record until retention has removed it. */
@@ -32,7 +32,7 @@ export type Keeping = {
 const never = Number.POSITIVE_INFINITY
 const settingNames = ['cleanup.policy', 'max.compaction.lag.ms', 'retention.ms', 'segment.ms', 'file.delete.delay.ms']
 
-export async function readKeeping({ source }: Pick<CommandTools, 'source'>, topic: string): Promise<Keeping> {
+export async function readRetention({ source }: Pick<CommandTools, 'source'>, topic: string): Promise<Retention> {
   const setting = await source.topicSettings([topic], settingNames)
   const [policy = '', lagMs, retentionMs, segmentMs, fileMs] = settingNames.map((name) => setting(topic, name))
   const isAged = policy.includes('delete') && Number(retentionMs) >= 0
@@ -54,18 +54,18 @@ export async function readKept(
   const ranges = [...(await source.offsetRanges([topic])).values()]
   const total = ranges.reduce((sum, { low, high }) => sum + Number(high - low), 0)
   const kept: KeptRecord[] = []
-  let done = 0
+  let recordsRead = 0
   /** Partition and key → the latest `by-value` record with this key, until a later record replaces it. */
-  const others = new Map<string, OtherKey>()
+  const unreplaced = new Map<string, OtherKey>()
   const onRecord = async (record: SourceRecord): Promise<void> => {
-    report.progress(`records of ${topic} read`, ++done, total)
+    report.progress(`records of ${topic} read`, ++recordsRead, total)
     const { partition, offset, appendedAtMs, value } = record
     const recognisedBy = recognise(record)
-    if (recognisedBy === undefined && others.size === 0) return
+    if (recognisedBy === undefined && unreplaced.size === 0) return
     const partitionAndKey = `${partition} ${record.key?.toString('latin1')}`
-    const replaced = others.get(partitionAndKey)
-    if (replaced !== undefined) replaced.replacedAtMs = appendedAtMs
-    others.delete(partitionAndKey)
+    const otherKeyBefore = unreplaced.get(partitionAndKey)
+    if (otherKeyBefore !== undefined) otherKeyBefore.replacedAtMs = appendedAtMs
+    unreplaced.delete(partitionAndKey)
     if (recognisedBy === undefined) return
     const keptRecord = { topic, partition, offset, appendedAtMs, isDeletion: value === null }
     if (recognisedBy === 'by-key') {
@@ -73,7 +73,7 @@ export async function readKept(
       return
     }
     const otherKey = { key: record.key?.toString(), replacedAtMs: never }
-    others.set(partitionAndKey, otherKey)
+    unreplaced.set(partitionAndKey, otherKey)
     kept.push({ ...keptRecord, otherKey })
   }
   await source.readTopic({ topic, signal, onRecord })
@@ -96,65 +96,81 @@ export const lettersOf = (id: DocumentId, config: Pick<Config, 'TOPIC_SUBMISSION
   recordsOf(id, config)(readDeadLetter(record))
 
 /** A place for each record of a submission, and for compacted records that brokers may still have, although no consumer can read them. */
-export function placesOf(records: readonly KeptRecord[], keeping: Keeping, nowMs: number): Place[] {
-  const own = records.filter(({ otherKey }) => otherKey === undefined)
+export function placesOf(records: readonly KeptRecord[], retention: Retention, nowMs: number): Place[] {
+  const ownRecords = records.filter(({ otherKey }) => otherKey === undefined)
   return records.flatMap((record) => {
-    if (record.otherKey !== undefined) return [otherPlace(record, record.otherKey, keeping)]
-    return record.isDeletion ? deletionPlaces(record, own, keeping, nowMs) : [ownPlace(record, own, keeping)]
+    if (record.otherKey !== undefined) return [otherPlace(record, record.otherKey, retention)]
+    return record.isDeletion
+      ? deletionPlaces(record, ownRecords, retention, nowMs)
+      : [ownPlace(record, ownRecords, retention)]
   })
 }
 
-const placeOf = (record: KeptRecord): Pick<Place, 'engine' | 'name'> & { readonly what: string } => ({
+const describePlace = (record: KeptRecord): Pick<Place, 'engine' | 'name'> & { readonly description: string } => ({
   engine: 'kafka',
   name: `${partitionName(record)}/${record.offset}`,
-  what: `${record.isDeletion ? 'deletion' : 'record'} of ${toInstant(record.appendedAtMs)}`,
+  description: `${record.isDeletion ? 'deletion' : 'record'} of ${toInstant(record.appendedAtMs)}`,
 })
 
 /** The place of a deletion, which has only the key. If no earlier record is left in its partition, also the place of the compacted records. */
-function deletionPlaces(record: KeptRecord, own: readonly KeptRecord[], keeping: Keeping, nowMs: number): Place[] {
-  const { what, ...place } = placeOf(record)
-  const isFirstLeft = !own.some(({ partition, offset }) => partition === record.partition && offset < record.offset)
-  const keyPlace = { ...place, state: 'key', until: null, detail: `${what}, the key alone` } as const
-  return isFirstLeft ? [keyPlace, ...compactedPlaces(record, keeping, nowMs)] : [keyPlace]
+function deletionPlaces(
+  record: KeptRecord,
+  ownRecords: readonly KeptRecord[],
+  retention: Retention,
+  nowMs: number,
+): Place[] {
+  const { description, ...place } = describePlace(record)
+  const isFirstLeft = !ownRecords.some(
+    ({ partition, offset }) => partition === record.partition && offset < record.offset,
+  )
+  const keyPlace = { ...place, state: 'key', until: null, detail: `${description}, the key alone` } as const
+  return isFirstLeft ? [keyPlace, ...compactedPlaces(record, retention, nowMs)] : [keyPlace]
 }
 
-function ownPlace(record: KeptRecord, own: readonly KeptRecord[], keeping: Keeping): Place {
-  const { what, ...place } = placeOf(record)
+function ownPlace(record: KeptRecord, ownRecords: readonly KeptRecord[], retention: Retention): Place {
+  const { description, ...place } = describePlace(record)
   const { partition, offset, appendedAtMs } = record
-  const deletion = own.find((later) => later.isDeletion && later.partition === partition && later.offset > offset)
-  const compactedMs = deletion === undefined ? never : deletion.appendedAtMs + keeping.compactedMs
-  const untilMs = Math.min(compactedMs, appendedAtMs + keeping.agedMs)
-  const until = instantAfter(untilMs, keeping)
+  const deletion = ownRecords.find(
+    (later) => later.isDeletion && later.partition === partition && later.offset > offset,
+  )
+  const compactedMs = deletion === undefined ? never : deletion.appendedAtMs + retention.compactedMs
+  const untilMs = Math.min(compactedMs, appendedAtMs + retention.agedMs)
+  const until = instantAfter(untilMs, retention)
   // Kafka does not compact its active segment. An append closes it once its first record is older than `max.compaction.lag.ms`.
   const bounded = untilMs === compactedMs ? 'until compaction, if its partition gets a record then' : untilRetention
   const unbounded = deletion === undefined ? 'kept for ever: its partition has no deletion, and no retention' : noBound
-  return { ...place, state: 'left', until, detail: `${what}, ${until === null ? unbounded : bounded}` }
+  return { ...place, state: 'left', until, detail: `${description}, ${until === null ? unbounded : bounded}` }
 }
 
 /** The place of a record under another key. Compaction removes it after a later record with that key, not after the deletion of the submission. */
-function otherPlace(record: KeptRecord, { key, replacedAtMs }: OtherKey, keeping: Keeping): Place {
-  const untilMs = Math.min(replacedAtMs + keeping.compactedMs, record.appendedAtMs + keeping.agedMs)
-  const until = instantAfter(untilMs, keeping)
-  const { what, ...place } = placeOf(record)
+function otherPlace(record: KeptRecord, { key, replacedAtMs }: OtherKey, retention: Retention): Place {
+  const untilMs = Math.min(replacedAtMs + retention.compactedMs, record.appendedAtMs + retention.agedMs)
+  const until = instantAfter(untilMs, retention)
+  const { description, ...place } = describePlace(record)
   const under = key === undefined ? 'no key' : `the key ${key}`
   const unbounded =
     replacedAtMs === never ? 'until another record of that key, and its compaction, if the topic is compacted' : noBound
   const how = until === null ? unbounded : `until compaction, or ${untilRetention}`
-  return { ...place, state: 'left', until, detail: `${what} under ${under}, whose value contains the id, ${how}` }
+  return {
+    ...place,
+    state: 'left',
+    until,
+    detail: `${description} under ${under}, whose value contains the id, ${how}`,
+  }
 }
 
 const untilRetention = 'until retention removes it'
 const noBound = 'unknown until when: neither retention nor max.compaction.lag.ms bounds it'
 
-/** The place of the records before a deletion that the leader has compacted away. Replicas, and old segment files, may still have them. */
-function compactedPlaces(deletion: KeptRecord, keeping: Keeping, nowMs: number): Place[] {
-  const until = instantAfter(deletion.appendedAtMs + Math.min(keeping.compactedMs, keeping.agedMs), keeping)
+/** The place of the records that the leader has compacted away before a deletion. Replicas, and old segment files, may still have these records. */
+function compactedPlaces(deletion: KeptRecord, retention: Retention, nowMs: number): Place[] {
+  const until = instantAfter(deletion.appendedAtMs + Math.min(retention.compactedMs, retention.agedMs), retention)
   if (until !== null && Date.parse(until) < nowMs) return []
   const detail = `replicas and old segment files may have records before ${deletion.offset}`
-  const named = { engine: 'kafka', name: partitionName(deletion), state: 'left', until } as const
-  return [{ ...named, detail: until === null ? `${detail}, ${noBound}` : detail }]
+  const place = { engine: 'kafka', name: partitionName(deletion), state: 'left', until } as const
+  return [{ ...place, detail: until === null ? `${detail}, ${noBound}` : detail }]
 }
 
 /** When the file of a record that is removed at `removedMs` (epoch ms) is deleted; null if that is `never`. */
-const instantAfter = (removedMs: number, { fileMs }: Keeping): Instant | null =>
+const instantAfter = (removedMs: number, { fileMs }: Retention): Instant | null =>
   removedMs === never ? null : toInstant(clampToInstants(removedMs + fileMs))

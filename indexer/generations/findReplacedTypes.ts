@@ -29,29 +29,31 @@ export async function findReplacedTypes(
   const topics = documentTopics(config)
   const stored = await readLogStates(redis, serving.tag)
   const renamed = topics.filter((topic) => isRenamed(topic, stored, topics))
-  // In order of precedence, the last wins: states in Redis, which outlive the commits of a deleted topic; in commits of the rebuild that filled the generation;
-  // in commits of live indexers.
+  // The last wins: states in Redis, which outlive the commits of a deleted topic; states in commits of the rebuild that filled the generation; states in
+  // commits of live indexers.
   const fromRedis = [...stored].map(([name, text]) => [name, readStoredLogState(text)] as const)
   const committed = [
     ...(await fetchCommittedOffsets(source, rebuildGroup(config.CONSUMER_GROUP), topics)),
     ...(await fetchCommittedOffsets(source, config.CONSUMER_GROUP, topics)),
   ].flatMap(([name, { generation, log }]) => (generation === serving.tag ? [[name, log] as const] : []))
-  const known = new Map([...fromRedis, ...committed])
+  const storedStates = new Map([...fromRedis, ...committed])
   const partitions = [...(await source.offsetRanges(topics)).values()]
-  const unknown = documentPartitionsIn(partitions, config).filter((partition) => !known.has(partitionName(partition)))
-  const indexed = await readLogStatesOfDocuments(elasticsearch, serving, unknown, { signal })
-  const knownLogs = [...indexed, ...known].map(([name, state]) => {
+  const withoutState = documentPartitionsIn(partitions, config).filter(
+    (partition) => !storedStates.has(partitionName(partition)),
+  )
+  const statesOfDocuments = await readLogStatesOfDocuments(elasticsearch, serving, withoutState, { signal })
+  const knownLogs = [...statesOfDocuments, ...storedStates].map(([name, state]) => {
     const at = name.lastIndexOf('/')
     return { topic: name.slice(0, at), partition: Number(name.slice(at + 1)), log: new ReplacementDetector(state) }
   })
   // Without append times, a replaced log cannot be detected.
   const logs = hasAppendTimes ? knownLogs.filter(({ topic }) => topics.includes(topic)) : []
   for (;;) {
-    const checked = logs.filter(({ log }) => !log.isReplaced)
-    const queries = checked.map(({ topic, partition, log }) => ({ topic, partition, prefixes: log.prefixes() }))
+    const undecided = logs.filter(({ log }) => !log.isReplaced)
+    const queries = undecided.map(({ topic, partition, log }) => ({ topic, partition, prefixes: log.prefixes() }))
     const answers = queries.length === 0 ? [] : await queryLogs(source, queries)
     // No records are read here, so the prefix stays as stored.
-    for (const [at, { log }] of checked.entries()) log.endCheck(log.upTo(0n), answers[at] ?? [], performance.now())
+    for (const [at, { log }] of undecided.entries()) log.endCheck(log.upTo(0n), answers[at] ?? [], performance.now())
     if (logs.every(({ log }) => log.isReplaced || !log.isDoubted)) break
     await sleep(doubtPollMs, undefined, { signal })
     source.forgetLeaders()

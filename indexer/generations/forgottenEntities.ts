@@ -8,25 +8,25 @@ import type { Generation } from './generation.ts'
 import type { Reconciliation, Version } from './reconciliation.ts'
 import type { SwitchLock } from './switchLock.ts'
 
-/** If more entities lack a record, the topic has lost its records. */
+/** If the new generation lacks more entities of a type, their topic has probably lost records. */
 const maxAbsent = 1_000_000
 const documentsAtOnce = 500
 
 /**
- * Live entities that the old generation has and the new one lacks. Their topics are read once more. A compacted topic has a record of each live key:
+ * Live entities that the old generation has and the new one lacks. Their topics are read a second time. A compacted topic has a record of each live key:
  * - If it has no record of an entity, Kafka has removed the entity's deletion before an indexer read it. The entity is dropped.
  * - If it has one, the entity is live, and is copied. Example: the record is a dead letter, from which the new generation has no document.
  */
 export class ForgottenEntities {
   readonly #tools: CommandTools
   readonly #hasCarriedOver: Generation['hasCarriedOver']
-  /** The noted entities. Replaced topics, and those with another policy than `compact`, are left out: they may lack records of live entities. */
+  /** The noted entities. Replaced topics, and topics with another policy than `compact`, are left out: they may lack records of live entities. */
   readonly #absent: readonly { readonly topic: string; readonly type: EntityType; readonly ids: Set<DocumentId> }[]
 
   constructor(
     tools: CommandTools,
     { hasCarriedOver }: Pick<Generation, 'hasCarriedOver'>,
-    { forgetful }: Pick<TopicRules, 'forgetful'>,
+    { wrongPolicies }: Pick<TopicRules, 'wrongPolicies'>,
     replaced: ReadonlySet<EntityType>,
   ) {
     const { config } = tools
@@ -34,12 +34,12 @@ export class ForgottenEntities {
     this.#tools = tools
     this.#absent = documentTopics(config).flatMap((topic) => {
       const type = entityTypeIn(topic, config)
-      return topic in forgetful || replaced.has(type) ? [] : [{ topic, type, ids: new Set<DocumentId>() }]
+      return topic in wrongPolicies || replaced.has(type) ? [] : [{ topic, type, ids: new Set<DocumentId>() }]
     })
   }
 
-  /** Notes an entity that the new generation lacks, to be searched in its topic. False if the document is to be copied at once. */
-  takes(kind: DocumentKind, { id, version, logPosition }: Version): boolean {
+  /** Notes an entity that the new generation lacks, to be searched in its topic. False if its document is to be copied at once. */
+  postponesCopy(kind: DocumentKind, { id, version, logPosition }: Version): boolean {
     const absent = this.#absent.find(({ type }) => type === entityTypeOf(kind))
     if (absent === undefined || version === deletedRevision) return false
     // List documents are compared first, so that the list document has noted the entity.
@@ -47,16 +47,18 @@ export class ForgottenEntities {
     // A rebuild has carried this entity over from a replaced log: it is live, though the present log has no record of it.
     if (this.#hasCarriedOver[absent.type] && logPosition === carriedOver) return false
     if (absent.ids.add(id).size > maxAbsent)
-      throw new Error(`the topics have no record of more than ${maxAbsent} ${absent.type}`)
+      throw new Error(
+        `the new generation lacks more than ${maxAbsent} ${absent.type} that the old one has: were records lost?`,
+      )
     return true
   }
 
-  async copyRecorded(reconciliation: Reconciliation): Promise<void> {
+  async copyWithRecord(reconciliation: Reconciliation): Promise<void> {
     const { source, report, signal } = this.#tools
     for (const { topic, type, ids } of this.#absent) {
       if (ids.size === 0) continue
       report.step(`${topic} is read for ${ids.size} ${type} that the new generation lacks`)
-      const recorded = new Set<DocumentId>()
+      const withRecord = new Set<DocumentId>()
       let records = 0
       await source.readTopic({
         topic,
@@ -64,7 +66,7 @@ export class ForgottenEntities {
         onRecord: async ({ key }) => {
           records++
           const id = key?.toString('latin1') as DocumentId | undefined
-          if (id !== undefined && ids.delete(id)) recorded.add(id)
+          if (id !== undefined && ids.delete(id)) withRecord.add(id)
         },
       })
       // If more entities lack a record than the topic has records, the topic was probably lost, and the entities are live. Tombstones could not be undone.
@@ -72,25 +74,25 @@ export class ForgottenEntities {
         throw new Error(
           `${topic} has ${records} records and none of ${ids.size} ${type}: was it lost? Have them all appended again`,
         )
-      for (const kind of kindsOf[type]) await reconciliation.copy(kind, [...recorded])
+      for (const kind of kindsOf[type]) await reconciliation.copy(kind, [...withRecord])
       if (ids.size > 0) report.step(`${ids.size} ${type} are in no record of their topic any more`)
     }
   }
 
   /**
-   * Writes tombstones of the noted entities without a record, unless the new generation has them by now. To be called once it has every record, also those that
-   * were appended during `copyRecorded`. Resolves with the number of tombstones.
+   * Writes tombstones of the noted entities without a record, unless the new generation has got documents of them. To be called once it has every record, also
+   * those that were appended during `copyWithRecord`. Resolves with the number of tombstones.
    */
   async drop(reconciliation: Reconciliation, deletedAtMs: number, lock: SwitchLock): Promise<number> {
     let droppedInAll = 0
     const deletedAt = toInstant(deletedAtMs)
     for (const { type, ids } of this.#absent) {
-      const all = [...ids].map((id) => ({ teamId: teamIdOf(id), entityId: entityIdOf(id) }))
+      const keys = [...ids].map((id) => ({ teamId: teamIdOf(id), entityId: entityIdOf(id) }))
       let dropped = 0
-      for (let at = 0; at < all.length; at += documentsAtOnce) {
-        const some = all.slice(at, at + documentsAtOnce)
+      for (let at = 0; at < keys.length; at += documentsAtOnce) {
+        const batch = keys.slice(at, at + documentsAtOnce)
         dropped += await reconciliation.addMissing(
-          some.flatMap((key) => tombstones(key, kindsOf[type], { changedAt: deletedAt })),
+          batch.flatMap((key) => tombstones(key, kindsOf[type], { changedAt: deletedAt })),
         )
         await lock.extend()
       }

@@ -15,14 +15,14 @@ const documentsPerRequest = 2_000
 type ListState = { readonly id: DocumentId; readonly version: number; readonly position: LogPosition }
 
 /** Partition → an offset: every record below it was compared, or is to be compared. */
-type Positions = ReadonlyMap<number, number>
+type EndOffsets = ReadonlyMap<number, number>
 
 /**
  * Finds states that the new generation has and the old one never had, because their records were dead letters. Example:
  * 1. An indexer reads `a@5` at offset 10. Elasticsearch rejects it. A follower reads the change feed up to offset 20.
  * 2. A rebuild reads offset 10 again. Now Elasticsearch, or the contract of a newer release, accepts `a@5`.
- * 3. `a@5` has the position of offset 10 in the new generation. The follower has passed it, and would never get `a@5`. So its cursor is to be refused: it
- *    starts anew.
+ * 3. `a@5` has the position of offset 10 in the new generation. The follower has passed it, and would never get `a@5`. So the follower's cursor is to be
+ *    refused: it starts anew.
  */
 export class FormerDeadLetters {
   readonly #tools: CommandTools
@@ -30,8 +30,8 @@ export class FormerDeadLetters {
   readonly #to: Generation
   readonly #types: readonly EntityType[]
   readonly #request: RequestOptions
-  readonly #compared = new Map<EntityType, Positions>()
-  /** The entities whose states the old generation lacked when they were compared. It may have got them since. */
+  readonly #comparedBelow = new Map<EntityType, EndOffsets>()
+  /** The entities whose states the old generation lacked when they were compared. It may have got the states since. */
   readonly #lacking = new Map<EntityType, Set<DocumentId>>()
 
   /** `replaced`: the types with a replaced log, whose followers start anew in any case. */
@@ -51,13 +51,13 @@ export class FormerDeadLetters {
     const { redis, config } = this.#tools
     for (const type of this.#types) {
       const published = await readPublishedPositions(redis, type, this.#from.tag)
-      const compared = this.#compared.get(type) ?? new Map<number, number>()
+      const compared = this.#comparedBelow.get(type) ?? new Map<number, number>()
       const ofType = reached.filter(({ topic }) => entityTypeIn(topic, config) === type)
       // If Redis has no position of the old generation, followers may have read the partition to any offset.
       const below = new Map(
         ofType.map(({ partition, to }) => {
-          const read = Math.min(Number(to), published.get(partition)?.position ?? Number(to))
-          return [partition, Math.max(read, compared.get(partition) ?? 0)]
+          const end = Math.min(Number(to), published.get(partition)?.position ?? Number(to))
+          return [partition, Math.max(end, compared.get(partition) ?? 0)]
         }),
       )
       for await (const states of this.#read(type, compared, below)) {
@@ -66,7 +66,7 @@ export class FormerDeadLetters {
         this.#lacking.set(type, ids)
         await lock?.extend()
       }
-      this.#compared.set(type, below)
+      this.#comparedBelow.set(type, below)
     }
   }
 
@@ -74,11 +74,11 @@ export class FormerDeadLetters {
   async count(lock: SwitchLock): Promise<number> {
     let count = 0
     for (const [type, ids] of this.#lacking) {
-      const all = [...ids]
-      for (let at = 0; at < all.length; at += documentsPerRequest) {
-        const states = await this.#statesOf(type, all.slice(at, at + documentsPerRequest))
-        const passed = states.filter(({ position }) => this.#isCompared(type, position))
-        count += (await this.#lackingOf(type, passed)).length
+      const allIds = [...ids]
+      for (let at = 0; at < allIds.length; at += documentsPerRequest) {
+        const states = await this.#statesOf(type, allIds.slice(at, at + documentsPerRequest))
+        const comparedStates = states.filter(({ position }) => this.#isCompared(type, position))
+        count += (await this.#lackingOf(type, comparedStates)).length
         await lock.extend()
       }
     }
@@ -86,11 +86,11 @@ export class FormerDeadLetters {
   }
 
   #isCompared(type: EntityType, position: LogPosition): boolean {
-    return offsetOf(position) < (this.#compared.get(type)?.get(partitionOf(position)) ?? 0)
+    return offsetOf(position) < (this.#comparedBelow.get(type)?.get(partitionOf(position)) ?? 0)
   }
 
   /** In each partition, from `from` (inclusive) to `below` (exclusive). */
-  async *#read(type: EntityType, from: Positions, below: Positions): AsyncGenerator<ListState[]> {
+  async *#read(type: EntityType, from: EndOffsets, below: EndOffsets): AsyncGenerator<ListState[]> {
     const ranges = [...below].flatMap(([partition, offset]) => {
       const first = from.get(partition) ?? 0
       const positionOf = (at: number): LogPosition => logPosition({ partition, offset: BigInt(at) })

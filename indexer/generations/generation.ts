@@ -17,7 +17,7 @@ import type { EntityType } from '../../src/core/model/ids.ts'
 import type { CursorKey } from '../../src/core/redis/visiblePositions.ts'
 
 /** One index of each kind, built and served together. All of its indices exist. */
-export type Generation = KnownGeneration & {
+export type Generation = GenerationId & {
   /** Whether its mappings are those of this release and configuration. */
   readonly hasCurrentMappings: boolean
   readonly indices: Indices
@@ -30,13 +30,13 @@ export type Generation = KnownGeneration & {
   /** Whether the read aliases point to all of its indices, and to no others. */
   readonly isServing: boolean
   readonly hasWriteAliases: boolean
-  /** Whether it has served, and so had every record below the watermark. False if an index was created again since. */
+  /** Whether it has served, and so had every record below the watermark. False if one of its indices was created again since. */
   readonly hasServed: boolean
-  /** Its settings and mappings from templates of the cluster with which it would lose documents or parts of them. */
+  /** Settings and mappings, from templates of the cluster, with which it would lose documents or parts of them. */
   readonly foreignSettings: readonly string[]
 }
 
-/** Some may be missing: the creation of the generation was interrupted, or they were deleted. */
+/** Some indices may be missing: the creation of the generation was interrupted, or they were deleted. */
 type FoundIndices = Pick<Generation, 'number' | 'hasCurrentMappings'> & {
   readonly indices: readonly FoundIndex[]
 }
@@ -44,8 +44,8 @@ type FoundIndices = Pick<Generation, 'number' | 'hasCurrentMappings'> & {
 /** `complete` is undefined while an index is missing. */
 export type FoundGeneration = FoundIndices & { readonly complete: Generation | undefined }
 
-/** A generation named by a committed offset or by Redis. */
-export type KnownGeneration = { readonly number: number; readonly tag: GenerationTag }
+/** How commits and Redis identify a generation. */
+export type GenerationId = { readonly number: number; readonly tag: GenerationTag }
 
 type FoundIndex = {
   readonly kind: DocumentKind
@@ -55,12 +55,12 @@ type FoundIndex = {
   readonly state: estypes.IndicesIndexState
 }
 
-const readOfSettings = ['uuid', 'history.uuid', 'creation_date', 'number_of_shards', 'lifecycle.name']
-export const readOfIndices = [
+const requestedSettings = ['uuid', 'history.uuid', 'creation_date', 'number_of_shards', 'lifecycle.name']
+export const requestedFields = [
   'aliases',
   'mappings._source',
   'mappings._meta',
-  ...readOfSettings.map((name) => `settings.index.${name}`),
+  ...requestedSettings.map((name) => `settings.index.${name}`),
 ]
 
 /** Lowest number first. Indices with other names are ignored. */
@@ -70,26 +70,26 @@ export function generationsIn(
   hasAnswers: boolean,
 ): FoundGeneration[] {
   const ownIndices = Object.entries(states).flatMap(([name, state]): FoundIndex[] => {
-    const read = readPhysicalName(prefix, name)
-    return read === undefined ? [] : [{ ...read, name: name as PhysicalIndex, state }]
+    const parsed = readPhysicalName(prefix, name)
+    return parsed === undefined ? [] : [{ ...parsed, name: name as PhysicalIndex, state }]
   })
-  const read = ownIndices.filter((index) => hasAlias(index, aliasOf(prefix, index.kind)))
+  const aliased = ownIndices.filter((index) => hasAlias(index, aliasOf(prefix, index.kind)))
   return [...Map.groupBy(ownIndices, ({ generation }) => generation)]
     .sort(([a], [b]) => a - b)
     .map(([number, indices]) => {
       const hasCurrentMappings = indices.every(
         ({ kind, version }) => version === definitionOf(kind, hasAnswers).version,
       )
-      const named = { number, hasCurrentMappings, indices }
-      return { ...named, complete: completeOf(prefix, named, read) }
+      const found = { number, hasCurrentMappings, indices }
+      return { ...found, complete: completeOf(prefix, found, aliased) }
     })
 }
 
-/** `read`: the indices to which the read aliases point. */
+/** `aliased`: the indices to which the read aliases point. */
 function completeOf(
   prefix: string,
-  { indices, ...named }: FoundIndices,
-  read: readonly FoundIndex[],
+  { indices, ...found }: FoundIndices,
+  aliased: readonly FoundIndex[],
 ): Generation | undefined {
   const latest = documentKinds.flatMap((kind) => indices.findLast((index) => index.kind === kind) ?? [])
   if (latest.length < documentKinds.length) return undefined
@@ -99,17 +99,17 @@ function completeOf(
   const fingerprint = hash('sha256', uuids.join())
   const byKind = Object.fromEntries(latest.map(({ kind, name }) => [kind, name])) as Indices
   return {
-    ...named,
-    tag: `${named.number}-${fingerprint.slice(0, 16)}` as GenerationTag,
+    ...found,
+    tag: `${found.number}-${fingerprint.slice(0, 16)}` as GenerationTag,
     indices: byKind,
     writeAliases: writeAliasesOf(byKind),
     cursorKeys: { forms: cursorKeyOf(latest, 'forms'), submissions: cursorKeyOf(latest, 'submissions') },
     hasCarriedOver: { forms: hasCarriedOver(latest, 'forms'), submissions: hasCarriedOver(latest, 'submissions') },
     shards: settings.reduce((sum, index) => sum + Number(index?.number_of_shards), 0),
     createdAtMs: Math.min(...settings.map((index) => Number(index?.creation_date ?? 0))),
-    isServing: read.length === latest.length && latest.every((index) => read.includes(index)),
+    isServing: aliased.length === latest.length && latest.every((index) => aliased.includes(index)),
     hasWriteAliases: latest.every((index) => hasAlias(index, writeAliasOf(index.name))),
-    hasServed: latest.every((index) => hasAlias(index, servedAlias(prefix, named.number))),
+    hasServed: latest.every((index) => hasAlias(index, servedAlias(prefix, found.number))),
     foreignSettings: latest.flatMap(({ name, state }) => foreignSettings(name, state)),
   }
 }
@@ -117,7 +117,7 @@ function completeOf(
 const hasCarriedOver = (indices: readonly FoundIndex[], type: EntityType): boolean =>
   indices.find(({ kind }) => kind === type)?.state.mappings?._meta?.['hasCarriedOver'] === true
 
-/** The cursor key of a list index; empty for an index of an earlier release, whose mappings refuse documents of this one. */
+/** The cursor key of a list index; empty for an index of an earlier release, whose mappings refuse documents of this release. */
 const cursorKeyOf = (indices: readonly FoundIndex[], type: EntityType): CursorKey =>
   (indices.find(({ kind }) => kind === type)?.state.mappings?._meta?.['cursorKey'] ?? '') as CursorKey
 
@@ -126,7 +126,7 @@ export const servedAlias = (prefix: string, number: number): string => `${prefix
 
 const hasAlias = ({ state }: FoundIndex, alias: string): boolean => state.aliases?.[alias] !== undefined
 
-/** Describes a lifecycle, and a disabled or filtered `_source`: an index would lose documents or parts of them. */
+/** Describes a lifecycle, and a disabled or filtered `_source`: with these, an index would lose documents or parts of them. */
 export function foreignSettings(name: string, { settings = {}, mappings = {} }: estypes.IndicesIndexState): string[] {
   const lifecycle = settings.index?.lifecycle?.name
   const { enabled = true, includes = [], excludes = [] } = mappings._source ?? {}
@@ -138,7 +138,7 @@ export function foreignSettings(name: string, { settings = {}, mappings = {} }: 
 }
 
 /** Undefined if the text is no tag. */
-export function readTag(tag: string | undefined): KnownGeneration | undefined {
+export function readTag(tag: string | undefined): GenerationId | undefined {
   const [, number] = /^(\d+)-[0-9a-f]{16}$/.exec(tag ?? '') ?? []
   return number === undefined ? undefined : { number: Number(number), tag: tag as GenerationTag }
 }

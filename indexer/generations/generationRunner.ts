@@ -18,7 +18,7 @@ import { type Stores, WrittenGeneration } from './writtenGeneration.ts'
 
 const generationCheckMs = 1_000
 const missedKeysPollMs = 1_000
-/** At each 60th check, the settings of the topics are read again: once a minute. */
+/** At each 60th check, once a minute, topic settings are read again. */
 const checksPerRules = 60
 
 /** How often (ms) `#watchLogs` searches for unchecked logs. */
@@ -39,13 +39,12 @@ type GenerationRunnerDeps = Stores & {
   fail(error: unknown): void
 }
 
-/** Runs a pipeline that writes the current generation, until another generation serves or its indices are lost; then one for the next generation. */
+/** Runs a pipeline that writes the current generation, until another generation serves or the indices are lost; then a pipeline for the next generation. */
 export class GenerationRunner {
   readonly #deps: GenerationRunnerDeps
   /** Undefined while no generation is open. */
   current: { readonly written: WrittenGeneration; readonly pipeline: Pipeline } | undefined
-  /** `forgetful`: the wrong `cleanup.policy` of topics. */
-  #rules: TopicRules = { hasAppendTimes: true, forgetful: {}, keptMs: {} }
+  #rules: TopicRules = { hasAppendTimes: true, wrongPolicies: {}, keptMs: {} }
 
   constructor(deps: GenerationRunnerDeps) {
     this.#deps = deps
@@ -59,12 +58,12 @@ export class GenerationRunner {
       const pipeline = this.#createPipeline(written, hasAppendTimes)
       this.current = { written, pipeline }
       log.info({ generation: written.generation.number }, 'generation opened for writing')
-      const ended = AbortSignal.any([stopping, written.left])
-      const watching = [this.#watch(written, ended, hasAppendTimes)]
-      watching.push(this.#replayAfterMissedDeletions(pipeline, ended))
-      if (hasAppendTimes) watching.push(this.#watchLogs(pipeline, ended))
-      await pipeline.run(ended)
-      await Promise.all(watching)
+      const endSignal = AbortSignal.any([stopping, written.left])
+      const watches = [this.#watch(written, endSignal, hasAppendTimes)]
+      watches.push(this.#replayAfterMissedDeletions(pipeline, endSignal))
+      if (hasAppendTimes) watches.push(this.#watchLogs(pipeline, endSignal))
+      await pipeline.run(endSignal)
+      await Promise.all(watches)
       if (stopping.aborted) return
       log.info({ generation: written.generation.number }, 'generation is retired or lost')
       await pipeline
@@ -77,14 +76,14 @@ export class GenerationRunner {
 
   /** Fails if a deletion may have been missed: then no watermark is published. */
   deletions(): CheckOutcome {
-    const reasons = Object.entries(this.#rules.forgetful).map(
+    const reasons = Object.entries(this.#rules.wrongPolicies).map(
       ([topic, policy]) => `${topic} has cleanup.policy=${policy}`,
     )
     const partitions = this.current?.pipeline.documentPartitions() ?? []
-    const missed = partitions.filter(({ coverage }) => coverage.mayHaveMissed).map(partitionName)
-    if (missed.length > 0)
+    const suspects = partitions.filter(({ coverage }) => coverage.mayHaveMissed).map(partitionName)
+    if (suspects.length > 0)
       reasons.push(
-        `${missed.join(', ')} may have been read after Kafka had removed deletions, so that a rebuild is needed`,
+        `${suspects.join(', ')} may have been read after Kafka had removed deletions, so that a rebuild is needed`,
       )
     return reasons.length > 0 ? failed(`no watermark is promised: ${reasons.join('; ')}`) : passed
   }
@@ -146,15 +145,15 @@ export class GenerationRunner {
   }
 
   /** Checks the logs of partitions within seconds after their assignment, and then every 15 s. While Kafka does not answer, no log newly counts as replaced. */
-  async #watchLogs(pipeline: Pipeline, ended: AbortSignal): Promise<void> {
+  async #watchLogs(pipeline: Pipeline, endSignal: AbortSignal): Promise<void> {
     let nextMs = 0
     let hasFailed = false
-    while (!ended.aborted) {
-      await sleep(logPollMs, undefined, { signal: ended }).catch(() => undefined)
-      const isNew = pipeline
+    while (!endSignal.aborted) {
+      await sleep(logPollMs, undefined, { signal: endSignal }).catch(() => undefined)
+      const hasUnchecked = pipeline
         .documentPartitions()
         .some(({ log: readLog, offsets }) => readLog.isUnchecked(offsets.progress().position))
-      if (ended.aborted || (performance.now() < nextMs && (hasFailed || !isNew))) continue
+      if (endSignal.aborted || (performance.now() < nextMs && (hasFailed || !hasUnchecked))) continue
       try {
         await pipeline.checkLogs()
         hasFailed = false
@@ -168,20 +167,20 @@ export class GenerationRunner {
 
   /**
    * Replays all account keys if the deletion of a key may have been missed. After a failure, tries again in a second. Does nothing if the topic's
-   * `cleanup.policy` is not `compact`: then a replay cannot find which keys were deleted.
+   * `cleanup.policy` is not `compact`: then a replay cannot find the deleted keys.
    */
-  async #replayAfterMissedDeletions({ consumer }: Pipeline, ended: AbortSignal): Promise<void> {
+  async #replayAfterMissedDeletions({ consumer }: Pipeline, endSignal: AbortSignal): Promise<void> {
     const { config, accountKeys, clock, log } = this.#deps
     const topic = config.TOPIC_ACCOUNT_KEYS
-    while (!ended.aborted) {
-      const missed = consumer
+    while (!endSignal.aborted) {
+      const suspects = consumer
         .assigned()
         .filter((partition) => partition.topic === topic && partition.coverage.mayHaveMissed)
-      if (missed.length > 0 && !(topic in this.#rules.forgetful))
+      if (suspects.length > 0 && !(topic in this.#rules.wrongPolicies))
         try {
           const beganAtMs = clock()
           const records = await accountKeys.replay()
-          for (const { coverage } of missed) coverage.coveredAtMs = beganAtMs
+          for (const { coverage } of suspects) coverage.coveredUntilMs = beganAtMs
           log.info({ records }, 'account keys replayed: a deletion may have been missed')
         } catch (error) {
           log.warn(
@@ -189,20 +188,20 @@ export class GenerationRunner {
             'account keys whose deletion may have been missed could not be replayed; trying again',
           )
         }
-      await sleep(missedKeysPollMs, undefined, { signal: ended }).catch(() => undefined)
+      await sleep(missedKeysPollMs, undefined, { signal: endSignal }).catch(() => undefined)
     }
   }
 
   /** Checks every second whether the generation is still to be written; if not, `written.left` aborts. While Elasticsearch does not answer, writing goes on. */
-  async #watch(written: WrittenGeneration, ended: AbortSignal, hadAppendTimes: boolean): Promise<void> {
+  async #watch(written: WrittenGeneration, endSignal: AbortSignal, hadAppendTimes: boolean): Promise<void> {
     const { source, config, fail } = this.#deps
-    for (let checks = 1; !ended.aborted; checks++) {
-      await sleep(generationCheckMs, undefined, { signal: ended }).catch(() => undefined)
+    for (let checks = 1; !endSignal.aborted; checks++) {
+      await sleep(generationCheckMs, undefined, { signal: endSignal }).catch(() => undefined)
       if (checks % checksPerRules === 0) this.#rules = await readTopicRules(source, config).catch(() => this.#rules)
       // The process ends. After its restart, it publishes no watermark, and removes the last published watermark.
       if (hadAppendTimes && !this.#rules.hasAppendTimes)
         fail(new Error('a document topic has lost message.timestamp.type=LogAppendTime since this indexer started'))
-      if (!ended.aborted) await written.isCurrent().catch(() => false)
+      if (!endSignal.aborted) await written.isCurrent().catch(() => false)
     }
   }
 }

@@ -14,11 +14,11 @@ import {
 } from '../../src/core/elasticsearch/indices.ts'
 import { entityTypes } from '../../src/core/model/ids.ts'
 import { newCursorKey } from '../../src/core/redis/visiblePositions.ts'
-import { type FoundGeneration, type Generation, generationsIn, readOfIndices, servedAlias } from './generation.ts'
+import { type FoundGeneration, type Generation, generationsIn, requestedFields, servedAlias } from './generation.ts'
 
 /**
- * Settings that override templates of the cluster. Documents are stored byte for byte. An acknowledged write is on disk, so that a restarted node has every
- * document below the commits and visible positions.
+ * Settings that override templates of the cluster. Documents are stored byte for byte. An acknowledged write is on disk, so a restarted node has every document
+ * below the commits and visible positions.
  */
 const ownSettings = {
   default_pipeline: '_none',
@@ -27,16 +27,16 @@ const ownSettings = {
   'translog.durability': 'request',
 }
 
-type OfIndices = Pick<Config, 'INDEX_PREFIX' | 'INDEX_SHARDS' | 'INDEX_ANSWERS'>
+type IndexConfig = Pick<Config, 'INDEX_PREFIX' | 'INDEX_SHARDS' | 'INDEX_ANSWERS'>
 
 export class Generations {
   readonly #client: Client
-  readonly #config: OfIndices
+  readonly #config: IndexConfig
   readonly #options: RequestOptions
-  /** Shorter than the client waits, so that Elasticsearch makes no change after the client has given up. */
+  /** Shorter than the client waits: Elasticsearch makes no change after the client has given up. */
   readonly #waits: { readonly master_timeout: string; readonly timeout: string }
 
-  constructor(client: Client, config: OfIndices, options: RequestOptions) {
+  constructor(client: Client, config: IndexConfig, options: RequestOptions) {
     this.#client = client
     this.#config = config
     this.#options = options
@@ -50,7 +50,7 @@ export class Generations {
         index: documentKinds.map((kind) => `${aliasOf(this.#config.INDEX_PREFIX, kind)}-v*`),
         features: ['aliases', 'settings', 'mappings'],
         expand_wildcards: ['open', 'closed'],
-        filter_path: readOfIndices.map((path) => `*.${path}`).join(),
+        filter_path: requestedFields.map((path) => `*.${path}`).join(),
       },
       this.#options,
     )
@@ -63,8 +63,8 @@ export class Generations {
   }
 
   /** Creates the missing indices of a generation that does not serve yet. Safe to call from several processes at once. */
-  async create(number: number, rebuild?: string): Promise<Generation> {
-    await Promise.all(documentKinds.map((kind) => this.#createIndex(kind, number, rebuild)))
+  async create(number: number, rebuildId?: string): Promise<Generation> {
+    await Promise.all(documentKinds.map((kind) => this.#createIndex(kind, number, rebuildId)))
     const created = (await this.find()).find((generation) => generation.number === number)?.complete
     if (created === undefined) throw new Error(`generation ${number} is not complete`)
     await this.expectOwnSettings(created)
@@ -76,29 +76,29 @@ export class Generations {
    * was frozen), it can neither write the generation nor make it serve any more. Rejects if the generation has served, or if a third rebuild takes it over at
    * the same moment.
    */
-  async fill(number: number, rebuild: string): Promise<Generation> {
-    const created = await this.create(number, rebuild)
+  async fill(number: number, rebuildId: string): Promise<Generation> {
+    const created = await this.create(number, rebuildId)
     const { indices } = created
     const names = Object.values(indices)
     const states = await this.#client.indices.getAlias({ index: names }, this.#options)
     const writersOf = (index: PhysicalIndex): readonly string[] =>
       Object.keys(states[index]?.aliases ?? {}).filter((alias) => alias.startsWith(writeAliasOf(index)))
-    const served = servedAlias(this.#config.INDEX_PREFIX, number)
-    const isAnothers = new Error(`generation ${number} is another rebuild's: run the rebuild again`)
-    if (names.some((index) => writersOf(index).length === 0 || states[index]?.aliases[served] !== undefined))
-      throw isAnothers
+    const aliasIfServed = servedAlias(this.#config.INDEX_PREFIX, number)
+    const notOurs = new Error(`generation ${number} is another rebuild's: run the rebuild again`)
+    if (names.some((index) => writersOf(index).length === 0 || states[index]?.aliases[aliasIfServed] !== undefined))
+      throw notOurs
     // 1. Replaces the write aliases of the other rebuild, so that its later requests fail.
-    const writeAliases = writeAliasesOf(indices, rebuild)
+    const writeAliases = writeAliasesOf(indices, rebuildId)
     await this.#updateAliases(
       documentKinds.flatMap((kind): estypes.IndicesUpdateAliasesAction[] => [
         ...writersOf(indices[kind]).map((alias) => ({ remove: { index: indices[kind], alias, must_exist: true } })),
         { add: { index: indices[kind], alias: writeAliases[kind], is_write_index: true } },
       ]),
     ).catch((error: unknown) => {
-      throw isError(error, 'aliases_not_found_exception') ? isAnothers : error
+      throw isError(error, 'aliases_not_found_exception') ? notOurs : error
     })
     // 2. Ends its requests in flight: `#blockWrites` waits for writes that have reached a shard, and refuses others.
-    if (names.some((index) => !writersOf(index).includes(writeAliasOf(index, rebuild))))
+    if (names.some((index) => !writersOf(index).includes(writeAliasOf(index, rebuildId))))
       try {
         await this.#blockWrites(names)
       } finally {
@@ -107,14 +107,17 @@ export class Generations {
     return { ...created, writeAliases }
   }
 
-  async #createIndex(kind: DocumentKind, number: number, rebuild?: string): Promise<void> {
+  async #createIndex(kind: DocumentKind, number: number, rebuildId?: string): Promise<void> {
     const { version, settings, mappings } = definitionOf(kind, this.#config.INDEX_ANSWERS)
     const index = physicalName(this.#config.INDEX_PREFIX, kind, version, number)
-    const aliases = { [writeAliasOf(index, rebuild)]: { is_write_index: true } }
-    const all = { ...settings, ...ownSettings, number_of_shards: this.#config.INDEX_SHARDS }
+    const aliases = { [writeAliasOf(index, rebuildId)]: { is_write_index: true } }
+    const allSettings = { ...settings, ...ownSettings, number_of_shards: this.#config.INDEX_SHARDS }
     const meta = isList(kind) ? { _meta: { cursorKey: newCursorKey() } } : {}
     await this.#client.indices
-      .create({ index, settings: all, mappings: { ...mappings, ...meta }, aliases, ...this.#waits }, this.#options)
+      .create(
+        { index, settings: allSettings, mappings: { ...mappings, ...meta }, aliases, ...this.#waits },
+        this.#options,
+      )
       .catch((error: unknown) => {
         if (!isError(error, 'resource_already_exists_exception')) throw error
       })
@@ -128,7 +131,7 @@ export class Generations {
   }
 
   /** Only for a generation that does not serve yet. */
-  async describe(
+  async storeMeta(
     { indices }: Pick<Generation, 'indices'>,
     { cursorKeys, hasCarriedOver }: Pick<Generation, 'cursorKeys' | 'hasCarriedOver'>,
   ): Promise<void> {
@@ -169,20 +172,22 @@ export class Generations {
     const actions = generations.flatMap((generation) =>
       generation.indices.flatMap(
         ({ kind, name: index, state: { aliases = {} } }): estypes.IndicesUpdateAliasesAction[] => {
-          const read = aliasOf(this.#config.INDEX_PREFIX, kind)
-          const write = writeAliasOf(index)
+          const readAlias = aliasOf(this.#config.INDEX_PREFIX, kind)
+          const writeAlias = writeAliasOf(index)
           if (generation.number === number) {
-            const ofRebuilds = Object.keys(aliases).filter((alias) => alias.startsWith(`${write}-`))
+            const ofRebuilds = Object.keys(aliases).filter((alias) => alias.startsWith(`${writeAlias}-`))
             return [
               ...ofRebuilds.map((alias) => ({ remove: { index, alias, must_exist: true } })),
-              { add: { index, alias: write, is_write_index: true } },
-              ...[read, servedAlias(this.#config.INDEX_PREFIX, number)].map((alias) => ({ add: { index, alias } })),
+              { add: { index, alias: writeAlias, is_write_index: true } },
+              ...[readAlias, servedAlias(this.#config.INDEX_PREFIX, number)].map((alias) => ({
+                add: { index, alias },
+              })),
             ]
           }
-          const retired = [read, ...(generation.number < number ? [write] : [])]
-          return retired
+          const lost = [readAlias, ...(generation.number < number ? [writeAlias] : [])]
+          return lost
             .filter((alias) => alias in aliases)
-            .map((alias) => ({ remove: { index, alias, must_exist: isSwitch && alias === read } }))
+            .map((alias) => ({ remove: { index, alias, must_exist: isSwitch && alias === readAlias } }))
         },
       ),
     )

@@ -20,8 +20,8 @@ import { Reconciliation } from './reconciliation.ts'
 import { switchOver } from './switchOver.ts'
 
 /** A pass of at most so many documents is short enough to be repeated while the lock of the switch stops the watermark. */
-const smallPass = 5_000
-/** Longer (ms) than any API request that has started to search the old indices. */
+const smallPassDocuments = 5_000
+/** Longer (ms) than an API request that has started to search the old indices may last. */
 const graceMs = 10_000
 const readersDeadlineMs = 600_000
 const pollMs = 1_000
@@ -50,7 +50,7 @@ function readMember(text: string): number {
  */
 export async function rebuild(options: CommandTools): Promise<void> {
   const { config, source, redis, report, signal } = options
-  // 1. Throws if another rebuild runs: it could switch while this one compares.
+  // 1. Throws if another rebuild runs: the other could switch while this one compares.
   await expectAlone(options)
   // 2. Moves the aliases, if an earlier rebuild was killed in its switch.
   const generations = generationsOf(options)
@@ -60,35 +60,35 @@ export async function rebuild(options: CommandTools): Promise<void> {
   const rules = await readTopicRules(source, config)
   const replaced = await findReplacedTypes(options, serving, rules)
   // 3. Removes left-over generations. Another rebuild may have started and switched meanwhile.
-  const left = await pruneLeftOver(options, serving, rules, replaced)
+  const remaining = await pruneLeftOver(options, serving, rules, replaced)
   if ((await generations.serving())?.tag !== serving.tag)
     throw new Error(`generation ${serving.number} does not serve any more: run the rebuild again`)
   // 4. Creates the new generation, or takes over an unfinished one.
-  const unfinished = left.find((generation) => decideLeftOver(generation, serving) === 'fill')
-  const number = unfinished?.number ?? numberAbove(left, true)
+  const unfinished = remaining.find((generation) => decideLeftOver(generation, serving) === 'fill')
+  const number = unfinished?.number ?? numberAbove(remaining, true)
   const holder = randomUUID()
   const target = await generations.fill(number, holder)
   report.step(`generation ${number} is built beside generation ${serving.number}`)
 
-  const failed = new AbortController()
-  const untilFailed = { ...options, signal: AbortSignal.any([signal, failed.signal]) }
-  const forgotten = new ForgottenEntities(untilFailed, serving, rules, replaced)
-  const pipeline = new RebuildPipeline(untilFailed, target, rules, (error) => failed.abort(error))
+  const failure = new AbortController()
+  const toolsUntilFailed = { ...options, signal: AbortSignal.any([signal, failure.signal]) }
+  const forgotten = new ForgottenEntities(toolsUntilFailed, serving, rules, replaced)
+  const pipeline = new RebuildPipeline(toolsUntilFailed, target, rules, (error) => failure.abort(error))
   const announcement = announceToMembers(redis, { tag: target.tag, holder })
   try {
     // 5. Fills the new generation from Kafka, with the help of members.
     await pipeline.fill()
     await announcement.withdraw()
     await pipeline.untilMembersHaveLeft()
-    // 6. Copies the documents that it lacks from the serving generation.
-    const reconciliation = new Reconciliation(untilFailed, serving, target, replaced)
-    await reconcileAll(untilFailed, reconciliation, forgotten)
-    const formerLetters = new FormerDeadLetters(untilFailed, serving, target, replaced)
+    // 6. Copies, from the serving generation, the documents that the new one lacks.
+    const reconciliation = new Reconciliation(toolsUntilFailed, serving, target, replaced)
+    await reconcileAll(toolsUntilFailed, reconciliation, forgotten)
+    const formerLetters = new FormerDeadLetters(toolsUntilFailed, serving, target, replaced)
     await formerLetters.compare(pipeline.visible(), undefined)
-    // 7. Switches readers to it.
-    await switchOver({ tools: untilFailed, holder, pipeline, reconciliation, forgotten, formerLetters })
+    // 7. Switches readers.
+    await switchOver({ tools: toolsUntilFailed, holder, pipeline, reconciliation, forgotten, formerLetters })
   } catch (error) {
-    failed.signal.throwIfAborted()
+    failure.signal.throwIfAborted()
     await pipeline.stop()
     if (error instanceof MixedLogs) await removeFilled(options, target)
     throw error
@@ -111,12 +111,12 @@ export async function pruneLeftOver(
   replaced: ReadonlySet<EntityType>,
 ): Promise<FoundGeneration[]> {
   const generations = generationsOf(options)
-  const left: FoundGeneration[] = []
+  const remaining: FoundGeneration[] = []
   for (const generation of await generations.find()) {
     const { number, complete } = generation
     const decision = decideLeftOver(generation, serving)
     if (decision === 'keep' || decision === 'fill') {
-      left.push(generation)
+      remaining.push(generation)
       continue
     }
     options.report.step(`generation ${number} is left over and is removed`)
@@ -125,28 +125,25 @@ export async function pruneLeftOver(
       const forgotten = new ForgottenEntities(options, complete, rules, replaced)
       await reconcileAll(options, reconciliation, forgotten).catch(unlessRemoved(complete))
     }
-    if (complete?.hasServed && !(await isUnread(options, complete))) left.push(generation)
+    if (complete?.hasServed && !(await untilUnread(options, complete))) remaining.push(generation)
     else await generations.delete(generation)
   }
-  return left
+  return remaining
 }
 
-/**
- * Copies documents in passes, until a pass is short enough to be repeated under the lock of the switch. The first pass leaves out the entities in `forgotten`;
- * those that have a record are copied after it.
- */
+/** Copies documents in passes, until a pass is short enough to be repeated under the lock of the switch. */
 async function reconcileAll(options: CommandTools, reconciliation: Reconciliation, forgotten: ForgottenEntities) {
-  const { compared, copied } = await reconciliation.pass((kind, old) => forgotten.takes(kind, old))
+  const { compared, copied } = await reconciliation.pass((kind, old) => forgotten.postponesCopy(kind, old))
   options.report.step(`${compared} documents compared, ${copied} copied`)
-  await forgotten.copyRecorded(reconciliation)
-  while ((await reconciliation.pass()).compared > smallPass);
+  await forgotten.copyWithRecord(reconciliation)
+  while ((await reconciliation.pass()).compared > smallPassDocuments);
 }
 
 /**
- * Waits until a generation has no readers and Redis does not name it, as it does again after a failover to an older state. False after ten minutes: the next
- * rebuild removes the generation.
+ * Waits until a generation has no readers and Redis does not name it. After a failover to an older state, Redis names it again. False after ten minutes: the
+ * next rebuild removes the generation.
  */
-async function isUnread(options: CommandTools, generation: Generation): Promise<boolean> {
+async function untilUnread(options: CommandTools, generation: Generation): Promise<boolean> {
   const { redis, signal, report } = options
   const generations = generationsOf(options)
   const hasNoReaders = async () =>
@@ -161,9 +158,11 @@ async function pruneRetired(options: CommandTools, retired: Generation): Promise
   const generations = generationsOf(options)
   report.step(`generation ${retired.number} is kept until its readers are done`)
   await sleep(graceMs, undefined, { signal })
-  if (!(await isUnread(options, retired))) return
-  const left = (await generations.find()).find(({ complete }) => complete?.tag === retired.tag && !complete.isServing)
-  if (left !== undefined) await generations.delete(left)
+  if (!(await untilUnread(options, retired))) return
+  const present = (await generations.find()).find(
+    ({ complete }) => complete?.tag === retired.tag && !complete.isServing,
+  )
+  if (present !== undefined) await generations.delete(present)
   await forgetVisiblePositions(options.redis, retired.tag)
   report.step(`generation ${retired.number} is removed`)
 }

@@ -16,10 +16,10 @@ import { generationsOf, RebuildPipeline, removeFilled } from './rebuildPipeline.
 /** The announcement expires this long (ms) after its last renewal, so that members stop soon after the rebuild was killed. */
 const announcedMs = 6_000
 const renewalMs = 1_500
-/** The intervals (ms) at which a member reads whether a rebuild is announced: while it waits for one, and while it fills a generation. */
+/** How often (ms) a member reads whether a rebuild is announced: while it waits, and while it fills a generation. */
 const waitPollMs = 1_000
 const fillPollMs = 250
-/** The interval (ms) at which a member checks that neither the generation nor a log was replaced. */
+/** How often (ms) a member checks that neither the generation nor a log was replaced. */
 const checkMs = 5_000
 /** A member ends if no rebuild is announced for this time (ms). A rebuild that was killed is usually started again sooner. */
 const idleDeadlineMs = 120_000
@@ -44,8 +44,8 @@ export function announceToMembers(redis: RedisConnection, rebuild: AnnouncedRebu
 
 /**
  * Helps the rebuilds that are announced to fill their generations: joins their consumer group, so that Kafka divides the partitions among the rebuild and its
- * members. A member may join, leave and die at any time. Ends when no rebuild was announced for two minutes: either the last one has filled its generation, and
- * needs no members any more, or it was killed.
+ * members. A member may join, leave and die at any time. Ends when no rebuild was announced for two minutes: either the last rebuild has filled its generation,
+ * and needs no members any more, or it was killed.
  */
 export async function fillAsMember(tools: CommandTools): Promise<void> {
   const { redis, report, signal } = tools
@@ -68,29 +68,29 @@ const readAnnounced = (redis: RedisConnection): Promise<AnnouncedRebuild | undef
 
 /** The generation that an announced rebuild fills; undefined if it does not exist, or another rebuild has taken it over. */
 async function generationOf(tools: CommandTools, { tag, holder }: AnnouncedRebuild): Promise<Generation | undefined> {
-  const found = (await generationsOf(tools).find()).find(({ complete }) => complete?.tag === tag)?.complete
-  if (found === undefined || found.hasServed) return undefined
-  if (!found.hasCurrentMappings)
+  const target = (await generationsOf(tools).find()).find(({ complete }) => complete?.tag === tag)?.complete
+  if (target === undefined || target.hasServed) return undefined
+  if (!target.hasCurrentMappings)
     throw new Error(
-      `the rebuild fills generation ${found.number} with mappings of another release, or of another INDEX_ANSWERS`,
+      `the rebuild fills generation ${target.number} with mappings of another release, or of another INDEX_ANSWERS`,
     )
-  return { ...found, writeAliases: writeAliasesOf(found.indices, holder) }
+  return { ...target, writeAliases: writeAliasesOf(target.indices, holder) }
 }
 
-/** Reads as a member of the rebuild's group until the rebuild is not announced any more, or reading fails, as it does once another rebuild has taken over. */
+/** Reads as a member of the rebuild's group until the rebuild is not announced any more, or reading fails, as happens once another rebuild has taken over. */
 async function fillUntilWithdrawn(tools: CommandTools, rebuild: AnnouncedRebuild, target: Generation): Promise<void> {
   const { config, source, redis, report, signal } = tools
   const rules = await readTopicRules(source, config)
   report.step(`generation ${target.number} is filled`)
-  const failed = new AbortController()
-  const untilFailed = { ...tools, signal: AbortSignal.any([signal, failed.signal]) }
-  const pipeline = new RebuildPipeline(untilFailed, target, rules, (error) => failed.abort(error))
+  const failure = new AbortController()
+  const toolsUntilFailed = { ...tools, signal: AbortSignal.any([signal, failure.signal]) }
+  const pipeline = new RebuildPipeline(toolsUntilFailed, target, rules, (error) => failure.abort(error))
   try {
     for (let waitedMs = 0; ; waitedMs += fillPollMs) {
       const announced = await readAnnounced(redis)
       if (announced?.tag !== rebuild.tag || announced.holder !== rebuild.holder) break
       if (waitedMs % checkMs === 0) await pipeline.expectUndisturbed()
-      await sleep(fillPollMs, undefined, { signal: untilFailed.signal })
+      await sleep(fillPollMs, undefined, { signal: toolsUntilFailed.signal })
     }
     report.step('the rebuild has ended, or needs no members any more')
   } catch (error) {

@@ -71,7 +71,7 @@ export class RebuildPipeline {
     this.#running = this.#pipeline.run(this.#stopping.signal).catch(fail)
   }
 
-  /** The partitions that this process owns and of which the new generation shows every record below an offset. */
+  /** The partitions that this process owns, each with an offset: searches of the new generation find every record below it. */
   visible(): readonly VisiblePartition[] {
     return this.#pipeline.publisher.visible()
   }
@@ -81,7 +81,7 @@ export class RebuildPipeline {
     await this.#untilRead(() => this.#visibleOfAllMembers(), this.whileUndisturbed(), true)
   }
 
-  /** The same after the members have left. Resolves with the visible partitions. */
+  /** Like `fill`, but after the members have left. Resolves with the visible partitions. */
   readToTheEnd(limit: WaitLimit): Promise<readonly VisiblePartition[]> {
     return this.#untilRead(async () => this.visible(), limit, false)
   }
@@ -99,9 +99,9 @@ export class RebuildPipeline {
       const visible = await readVisible()
       const positions = new Map(visible.map((partition) => [partitionName(partition), partition.to]))
       const unread = [...ends].map(([name, { low, high }]) => Math.max(0, Number(high - (positions.get(name) ?? low))))
-      const left = unread.reduce((sum, records) => sum + records, 0)
-      if (reportsProgress) report.progress('records read', total - left, total)
-      if (left === 0 && [...ends.keys()].every((name) => positions.has(name))) return visible
+      const unreadRecords = unread.reduce((sum, records) => sum + records, 0)
+      if (reportsProgress) report.progress('records read', total - unreadRecords, total)
+      if (unreadRecords === 0 && [...ends.keys()].every((name) => positions.has(name))) return visible
       if (waitedMs > deadlineMs) throw new Error('the new generation does not reach the end of the topics in time')
       const problems = Object.values(this.#pipeline.health()).flatMap((health) => problemIn(health) ?? [])
       const reasons = problems.join('; ')
@@ -119,12 +119,12 @@ export class RebuildPipeline {
    * committed.
    */
   async #visibleOfAllMembers(): Promise<readonly VisiblePartition[]> {
-    const own = this.visible()
+    const ownPartitions = this.visible()
     const owned = new Set(this.#pipeline.documentPartitions().map(partitionName))
     const { source, config, redis } = this.#tools
     const { tag } = this.#generation
     const commits = await fetchCommittedOffsets(source, rebuildGroup(config.CONSUMER_GROUP), documentTopics(config))
-    const others: VisiblePartition[] = []
+    const partitionsOfMembers: VisiblePartition[] = []
     for (const topic of documentTopics(config))
       for (const [partition, published] of await readPublishedPositions(redis, entityTypeIn(topic, config), tag)) {
         const name = partitionName({ topic, partition })
@@ -132,9 +132,9 @@ export class RebuildPipeline {
         if (owned.has(name) || commit?.generation !== tag) continue
         const position = BigInt(published.position)
         const to = position < commit.position ? position : commit.position
-        others.push({ topic, partition, to, timeMs: Math.min(published.timeMs, commit.coveredAtMs) })
+        partitionsOfMembers.push({ topic, partition, to, timeMs: Math.min(published.timeMs, commit.coveredUntilMs) })
       }
-    return [...own, ...others]
+    return [...ownPartitions, ...partitionsOfMembers]
   }
 
   /**
@@ -157,7 +157,7 @@ export class RebuildPipeline {
 
   /**
    * Waits until the indexers of the serving generation have committed past every record that this rebuild has rejected (why: `untilCommittedPast`). A killed
-   * rebuild that this one continues, and members, may have rejected records below the start offsets: so waits for these, too.
+   * rebuild that this one continues, and members, may have rejected records below the start offsets: so this also waits for commits of the start offsets.
    */
   async untilRejectedAreCommitted(serving: Generation, limit: WaitLimit): Promise<void> {
     const targets = new Map(
@@ -172,7 +172,7 @@ export class RebuildPipeline {
 
   /**
    * A wait without a deadline, which ends with an error when something disturbs the rebuild. Example: another rebuild has switched while this one was frozen.
-   * Then indexers never commit for the generation again that this one waits for.
+   * Then indexers commit no more for the generation that this one waits for.
    */
   whileUndisturbed(): WaitLimit {
     const afterPoll = async (waitedMs: number): Promise<void> => {
@@ -182,8 +182,8 @@ export class RebuildPipeline {
   }
 
   /**
-   * Throws if the generation was deleted, or taken over by another rebuild: for partitions that the other one owns, this one would wait for ever. Throws
-   * `MixedLogs` if a log was replaced while it was read.
+   * Throws if the generation was deleted, or taken over by another rebuild: this one would wait for ever for partitions that the other owns. Throws `MixedLogs`
+   * if a log was replaced while it was read.
    */
   async expectUndisturbed(): Promise<void> {
     await this.expectOwn()
@@ -192,9 +192,9 @@ export class RebuildPipeline {
 
   async expectOwn(): Promise<void> {
     const { number, tag, writeAliases } = this.#generation
-    const own = (await generationsOf(this.#tools).find()).find(({ complete }) => complete?.tag === tag)
-    if (own === undefined) throw new Error(`generation ${number} was deleted: run the rebuild again`)
-    if (own.indices.some(({ kind, state }) => state.aliases?.[writeAliases[kind]] === undefined))
+    const filled = (await generationsOf(this.#tools).find()).find(({ complete }) => complete?.tag === tag)
+    if (filled === undefined) throw new Error(`generation ${number} was deleted: run the rebuild again`)
+    if (filled.indices.some(({ kind, state }) => state.aliases?.[writeAliases[kind]] === undefined))
       throw new Error(`another rebuild fills generation ${number}: run one again`)
   }
 
@@ -225,7 +225,6 @@ export class RebuildPipeline {
   }
 }
 
-/** Removes a generation that rebuilds have filled, unless it has served. */
 export async function removeFilled(options: CommandTools, { tag }: Generation): Promise<void> {
   const generations = generationsOf(options)
   const filled = (await generations.find()).find(({ complete }) => complete?.tag === tag && !complete.hasServed)
@@ -237,9 +236,9 @@ export const generationsOf = (
   requestTimeout = requestTimeoutMs,
 ): Generations => new Generations(elasticsearch, config, { signal, requestTimeout })
 
-/** Throws if another rebuild runs. Waits until the session and the lock of a killed one have expired. */
+/** Throws if another rebuild runs. Waits until the session and the lock of a killed rebuild have expired. */
 export async function expectAlone({ source, config, redis, signal }: CommandTools): Promise<void> {
-  // A rebuild acquires the lock before it leaves the group: so the group is read first, and one of the two shows the rebuild.
+  // A rebuild acquires the lock before it leaves the group: so the group is read first, and either the group or the lock shows the rebuild.
   const isAlone = async () =>
     (await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length === 0 && !(await isSwitchLocked(redis))
   if (!(await until(isAlone, groupDeadlineMs, signal, pollMs))) throw new Error('another rebuild is running')

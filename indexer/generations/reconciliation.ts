@@ -47,7 +47,7 @@ type IsForgotten = (kind: DocumentKind, old: Version) => boolean
 const versionsPerRequest = 2_000
 
 /**
- * Copies documents from the old generation (`from`) to the new one (`to`) that cannot be built from Kafka, since compaction has removed their records:
+ * Copies, from the old generation (`from`) to the new one (`to`), the documents that cannot be built from Kafka, since compaction has removed their records:
  * - a deletion whose record is older than `delete.retention.ms`;
  * - `a@7`, after which a late record `a@6` with the same key was appended;
  * - `a@5`, after which revision 5 was appended with other content. The later record is a dead letter: the earlier content must stay.
@@ -61,7 +61,7 @@ export class Reconciliation {
   readonly #request: RequestOptions
   /** `<index>/<shard>` → the sequence number up to which its writes were compared. */
   readonly #compared = new Map<string, number>()
-  #begun: ReadonlyMap<string, number> = new Map()
+  #startedWrites: ReadonlyMap<string, number> = new Map()
   readonly #writer: BulkWriter
   /** Rejects at a bug of the writer, or when the signal aborts. */
   readonly #stopped = Promise.withResolvers<never>()
@@ -94,21 +94,21 @@ export class Reconciliation {
   }
 
   /** The writes that primaries had started when the last pass began, acknowledged or not: `<index>/<shard>` → the highest sequence number. */
-  get begun(): ReadonlyMap<string, number> {
-    return this.#begun
+  get startedWrites(): ReadonlyMap<string, number> {
+    return this.#startedWrites
   }
 
   /** Whether the passes have compared these writes. Copies of a shard may get a write after its primary, so that only a later pass compares it. */
   hasCompared(writes: ReadonlyMap<string, number>): boolean {
     // After a failover, the new primary may have fewer sequence numbers: the writes above them are lost, and not waited for.
     return [...writes].every(
-      ([shard, last]) => (this.#compared.get(shard) ?? -1) >= Math.min(last, this.#begun.get(shard) ?? last),
+      ([shard, last]) => (this.#compared.get(shard) ?? -1) >= Math.min(last, this.#startedWrites.get(shard) ?? last),
     )
   }
 
   /**
    * Compares the documents that were written to the old generation since the last pass, and copies those that differ (`#compare`). Leaves out a document that
-   * the new generation lacks if `isForgotten`.
+   * the new generation lacks, if `isForgotten` returns true.
    */
   async pass(isForgotten: IsForgotten = () => false): Promise<PassResult> {
     const indices = documentKinds.flatMap((kind) => [this.from.indices[kind], this.to.indices[kind]])
@@ -116,16 +116,16 @@ export class Reconciliation {
     // 1. Reads the sequence numbers. A later write may not be searchable in step 3, and is left to the next pass.
     const stats = await this.#tools.elasticsearch.indices.stats({ index: compared, level: 'shards' }, this.#request)
     const shards = compared.flatMap((index) => Object.values(stats.indices?.[index]?.shards ?? {}))
-    // If a node has failed, Elasticsearch answers 200 without its copies, which may lack writes and still answer searches.
+    // If a node does not answer, Elasticsearch answers 200 without its copies. These may lack writes, and may still answer the searches of step 3.
     const { failed } = stats._shards
     if (shards.length !== this.from.shards || failed > 0)
       throw new Error(
         `Elasticsearch answers for ${shards.length} of ${this.from.shards} shards, and not for ${failed} copies: run the rebuild again`,
       )
-    this.#begun = begunIn(stats)
+    this.#startedWrites = startedWritesIn(stats)
     // 2. Refreshes every copy: any copy may answer the searches.
     await refreshEveryCopy(this.#tools.elasticsearch, indices, this.#request)
-    // 3. Searches the documents up to these sequence numbers, and compares them.
+    // 3. Searches and compares the documents up to these sequence numbers.
     const isFirst = this.#compared.size === 0
     const counts = compared.map((index) => stats.indices?.[index]?.primaries?.docs?.count ?? 0)
     const total = counts.reduce((sum, count) => sum + count, 0)
@@ -169,18 +169,19 @@ export class Reconciliation {
 
   /** Copies documents that are missing, older, or of other content or of another record in the new index. Returns how many were missing or older. */
   async #compare(kind: DocumentKind, old: readonly Version[], isForgotten: IsForgotten): Promise<number> {
-    const known = await this.#versions(kind, old)
-    const versionOf = (at: number): number => known[at]?.version ?? 0
-    const missing = old.filter(
+    const stored = await this.#versions(kind, old)
+    const versionOf = (at: number): number => stored[at]?.version ?? 0
+    const missingOrOlder = old.filter(
       (document, at) => document.version > versionOf(at) && !(versionOf(at) === 0 && isForgotten(kind, document)),
     )
-    const others = old.filter(
-      ({ version, digest }, at) => version === versionOf(at) && digest !== undefined && digest !== known[at]?.digest,
+    const ofOtherContent = old.filter(
+      ({ version, digest }, at) => version === versionOf(at) && digest !== undefined && digest !== stored[at]?.digest,
     )
-    const copied = await this.copy(kind, missing.map(idOf))
-    if (copied < missing.length) throw new Error(`${missing.length - copied} ${kind} cannot be read again`)
-    for (const sameEntity of kindsOf[entityTypeOf(kind)]) await this.copy(sameEntity, others.map(idOf))
-    await this.copy(kind, this.#ofAnotherRecord(kind, old, known).map(idOf))
+    const copied = await this.copy(kind, missingOrOlder.map(idOf))
+    if (copied < missingOrOlder.length)
+      throw new Error(`${missingOrOlder.length - copied} ${kind} cannot be read again`)
+    for (const sameEntity of kindsOf[entityTypeOf(kind)]) await this.copy(sameEntity, ofOtherContent.map(idOf))
+    await this.copy(kind, this.#ofAnotherRecord(kind, old, stored).map(idOf))
     return copied
   }
 
@@ -190,13 +191,14 @@ export class Reconciliation {
    * 2. The old generation has read partition 0 first: `a` has position 0/10. A follower has read past 1/5, but not yet past 0/10.
    * 3. The new generation has read partition 1 first. If `a` kept position 1/5, the follower would never get it.
    *
-   * An entity that was carried over keeps its new position: every follower has got it already.
+   * An entity that was carried over keeps its new position: every follower has got the entity already. If `to` serves, all entities keep their positions:
+   * followers read these.
    */
-  #ofAnotherRecord(kind: DocumentKind, old: readonly Version[], known: readonly Version[]): readonly Version[] {
+  #ofAnotherRecord(kind: DocumentKind, old: readonly Version[], stored: readonly Version[]): readonly Version[] {
     if (!isList(kind) || this.to.isServing || this.replaced.has(entityTypeOf(kind))) return []
     return old.filter(
       ({ version, logPosition = carriedOver }, at) =>
-        version === known[at]?.version && logPosition !== carriedOver && logPosition !== known[at]?.logPosition,
+        version === stored[at]?.version && logPosition !== carriedOver && logPosition !== stored[at]?.logPosition,
     )
   }
 
@@ -211,11 +213,11 @@ export class Reconciliation {
     })
   }
 
-  /** Copies documents from the old generation; higher versions in the new one stay. Returns how many of them the old one has. */
+  /** Copies documents from the old generation; higher versions in the new one stay. Returns how many of them the old generation has. */
   async copy(kind: DocumentKind, ids: readonly DocumentId[]): Promise<number> {
     let copied = 0
     const isOfAnotherLog = isList(kind) && this.replaced.has(entityTypeOf(kind))
-    for await (const documents of this.#sources(this.from, kind, ids)) {
+    for await (const documents of this.#documents(this.from, kind, ids)) {
       const copies = documents.map((document) =>
         isOfAnotherLog ? { ...document, source: asCarriedOver(document.source) } : document,
       )
@@ -225,13 +227,12 @@ export class Reconciliation {
     return copied
   }
 
-  /** Writes the documents of which the new generation has no version. Returns their number. */
   async addMissing(documents: Documents): Promise<number> {
     let added = 0
     for (const kind of documentKinds) {
       const ofKind = documents.filter((document) => document.kind === kind)
-      const known = await this.#versions(kind, ofKind)
-      const missing = ofKind.filter((_, at) => known[at]?.version === 0)
+      const stored = await this.#versions(kind, ofKind)
+      const missing = ofKind.filter((_, at) => stored[at]?.version === 0)
       await this.#write(missing)
       added += missing.length
     }
@@ -239,7 +240,7 @@ export class Reconciliation {
   }
 
   /** Missing documents are left out. */
-  async *#sources(
+  async *#documents(
     generation: Generation,
     kind: DocumentKind,
     ids: readonly DocumentId[],
@@ -269,24 +270,24 @@ export class Reconciliation {
 
 const idOf = ({ id }: Pick<Version, 'id'>): DocumentId => id
 
-const ofPrimary = (copies: readonly estypes.IndicesStatsShardStats[]) =>
+const primarySeqNos = (copies: readonly estypes.IndicesStatsShardStats[]) =>
   copies.find(({ routing }) => routing?.primary)?.seq_no
 
-const begunIn = ({ indices = {} }: estypes.IndicesStatsResponse): ReadonlyMap<string, number> =>
+const startedWritesIn = ({ indices = {} }: estypes.IndicesStatsResponse): ReadonlyMap<string, number> =>
   new Map(
     Object.entries(indices).flatMap(([index, { shards = {} }]) =>
       Object.entries(shards).flatMap(([shard, copies]) => {
-        const begun = ofPrimary(copies)?.max_seq_no
-        return begun === undefined ? [] : [[`${index}/${shard}`, begun] as const]
+        const highest = primarySeqNos(copies)?.max_seq_no
+        return highest === undefined ? [] : [[`${index}/${shard}`, highest] as const]
       }),
     ),
   )
 
 /** The sequence number up to which every copy of a shard has every write; undefined without a primary. */
 function reachedBy(copies: readonly estypes.IndicesStatsShardStats[]): number | undefined {
-  const reached = ofPrimary(copies)
-  if (reached === undefined) return undefined
-  const { local_checkpoint: own, global_checkpoint: all } = reached
+  const primary = primarySeqNos(copies)
+  if (primary === undefined) return undefined
+  const { local_checkpoint: local, global_checkpoint: global } = primary
   // If only the primary is left, its global checkpoint may be too low until the next write.
-  return copies.length === 1 ? own : Math.min(own, all)
+  return copies.length === 1 ? local : Math.min(local, global)
 }

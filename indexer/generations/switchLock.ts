@@ -39,12 +39,12 @@ export class SwitchLock {
       throw new Error('the lock of the switch has expired')
   }
 
-  /** A wait under the lock extends it, and has a deadline: the watermark stands still. */
+  /** The limit of a wait under the lock: the wait extends the lock, and has a deadline, since the watermark stands still. */
   limit(): WaitLimit {
     return { deadlineMs: waitDeadlineMs, afterPoll: () => this.extend() }
   }
 
-  /** Indexers publish positions again. If Redis does not answer, the lock expires. */
+  /** If Redis does not answer, the lock expires. */
   async release(): Promise<void> {
     clearInterval(this.#renewal)
     await releaseSwitchLock(this.#redis, this.#holder).catch(() => undefined)

@@ -17,7 +17,7 @@ import { SwitchLock } from './switchLock.ts'
 
 /** The deadline (ms) of each request to Elasticsearch; shorter than the lock. */
 const switchTimeoutMs = 5_000
-const wholeDeadlineMs = 5_000
+const passWholeDeadlineMs = 5_000
 const aliasesDeadlineMs = 60_000
 const pollMs = 1_000
 
@@ -33,8 +33,8 @@ type SwitchParts = {
 
 /**
  * Switches readers to the new generation. If a step before the script in Redis fails, the lock is released, and positions of the serving generation are
- * published again. Until the switch, live indexers write the old generation, also records above the rebuild's commits. After it, they start at these commits or
- * below: the new generation misses no record.
+ * published again. Until the switch, live indexers write the old generation, also records above the rebuild's commits. After the switch, they start at these
+ * commits or below: the new generation misses no record.
  */
 export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void> {
   const { holder, pipeline, reconciliation, forgotten, formerLetters } = parts
@@ -86,18 +86,18 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
   await moveAliases(tools, target)
 }
 
-/** Compares every write to the old generation that has started before this call, also those that copies of a shard get later. */
+/** Compares every write to the old generation that has started before this call, also writes that some copies of a shard get later. */
 async function passWhole({ signal }: CommandTools, reconciliation: Reconciliation, lock: SwitchLock): Promise<void> {
   await lock.extend()
   await reconciliation.pass()
-  const writes = reconciliation.begun
+  const writes = reconciliation.startedWrites
   const isWhole = async (): Promise<boolean> => {
     await lock.extend()
     if (reconciliation.hasCompared(writes)) return true
     await reconciliation.pass()
     return false
   }
-  if (!(await until(isWhole, wholeDeadlineMs, signal)))
+  if (!(await until(isWhole, passWholeDeadlineMs, signal)))
     throw new Error('copies of the old generation lack what others have: run the rebuild again')
 }
 
@@ -119,7 +119,7 @@ async function describeFeed(
   const cursorKeys = goesOn ? from.cursorKeys : { forms: newCursorKey(), submissions: newCursorKey() }
   const isCarriedOver = (type: EntityType): boolean => from.hasCarriedOver[type] || replaced.has(type)
   const hasCarriedOver = { forms: isCarriedOver('forms'), submissions: isCarriedOver('submissions') }
-  await generations.describe(to, { cursorKeys, hasCarriedOver })
+  await generations.storeMeta(to, { cursorKeys, hasCarriedOver })
   return cursorKeys
 }
 

@@ -20,7 +20,7 @@ export type WaitLimit = {
  * 3. If the rebuild reconciled now, it would copy `a@3` as live, and nobody would find the deletion later. So it waits until the indexer has written the
  *    deletion and committed past `a@5`.
  *
- * Does not wait without an indexer in the group: no write is in flight. Rejects after the deadline.
+ * Does not wait without an indexer in the group: no write is in flight.
  */
 export async function untilCommittedPast(
   { source, config, report, signal }: Pick<CommandTools, 'source' | 'config' | 'report' | 'signal'>,

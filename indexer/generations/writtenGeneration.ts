@@ -14,20 +14,19 @@ import { Generations } from './generations.ts'
 export type Stores = { readonly config: Config; readonly elasticsearch: Client; readonly redis: RedisConnection }
 
 /** The generation tags in the commits for the document topics: of live indexers (`own`), and of rebuilds (`rebuilt`). */
-type Committed = Readonly<Record<'own' | 'rebuilt', readonly (string | undefined)[]>>
+type CommittedTags = Readonly<Record<'own' | 'rebuilt', readonly (string | undefined)[]>>
 
 const timeoutMs = 30_000
 
 /**
- * The generation that this indexer writes. If the former one was lost (indices were deleted, or restored from an older snapshot), it is a new one, built from
- * Kafka. The new one has no watermark, and does not serve, until all partitions are read to their ends at the assignment.
+ * The generation that this indexer writes. If the former generation was lost (indices were deleted, or restored from an older snapshot), it is a new one, built
+ * from Kafka. The new one has no watermark, and does not serve, until all partitions are read to their ends at the assignment.
  */
 export class WrittenGeneration {
   readonly generation: Generation
   readonly #redis: RedisConnection
   readonly #generations: Generations
-  /** The generation that Redis named when this one was opened. */
-  readonly #adoptedBefore: GenerationTag | undefined
+  readonly #servingAtOpen: GenerationTag | undefined
   readonly #left = new AbortController()
   /** Aborts once this indexer must write another generation. */
   readonly left = this.#left.signal
@@ -36,29 +35,29 @@ export class WrittenGeneration {
   /** Epoch ms; undefined while there is none. */
   watermarkMs: number | undefined
 
-  private constructor(stores: Stores, generations: Generations, own: Own) {
+  private constructor(stores: Stores, generations: Generations, chosen: ChosenGeneration) {
     this.#redis = stores.redis
     this.#generations = generations
-    this.generation = own.generation
-    this.#adoptedBefore = own.adopted
-    this.#isBuilding = !own.coversWatermark && !own.generation.isServing
+    this.generation = chosen.generation
+    this.#servingAtOpen = chosen.servingTag
+    this.#isBuilding = !chosen.coversWatermark && !chosen.generation.isServing
   }
 
   /**
    * Finds the generation to write (`chooseGeneration`), or creates one. If a rebuild has died in its switch, moves the aliases. Rejects if the mappings are of
    * another release. Safe to call from several processes at once.
    */
-  static async open(stores: Stores, committed: Committed, signal: AbortSignal): Promise<WrittenGeneration> {
+  static async open(stores: Stores, committed: CommittedTags, signal: AbortSignal): Promise<WrittenGeneration> {
     const generations = new Generations(stores.elasticsearch, stores.config, { signal, requestTimeout: timeoutMs })
-    const own = await findOwn(stores, generations, committed)
-    const { number, hasCurrentMappings, hasWriteAliases, isServing } = own.generation
+    const chosen = await findOrCreate(stores, generations, committed)
+    const { number, hasCurrentMappings, hasWriteAliases, isServing } = chosen.generation
     if (!hasCurrentMappings)
       throw new Error(
         `generation ${number} has mappings of another release, or of another INDEX_ANSWERS: \`npm run rebuild\` with ours builds indices for it`,
       )
-    if (!hasWriteAliases) await generations.restoreWriteAliases(own.generation)
-    const opened = new WrittenGeneration(stores, generations, own)
-    await (isServing || !own.coversWatermark ? opened.#adopt(own.adopted) : opened.#serve())
+    if (!hasWriteAliases) await generations.restoreWriteAliases(chosen.generation)
+    const opened = new WrittenGeneration(stores, generations, chosen)
+    await (isServing || !chosen.coversWatermark ? opened.#adopt(chosen.servingTag) : opened.#serve())
     return opened
   }
 
@@ -67,7 +66,7 @@ export class WrittenGeneration {
     return this.#isBuilding ? failed(`generation ${this.generation.number} is being built from Kafka`) : passed
   }
 
-  /** Whether to go on writing this generation: its indices and aliases exist, and no other one serves. If not, `left` aborts. */
+  /** Whether to go on writing this generation: its indices and aliases exist, and no other generation serves. If not, `left` aborts. */
   async isCurrent(): Promise<boolean> {
     const isBuilding = this.#isBuilding
     const generations = (await this.#generations.find()).flatMap(({ complete }) => complete ?? [])
@@ -93,47 +92,51 @@ export class WrittenGeneration {
     if (isOther && !hasFallenBack) this.#left.abort()
     const mayServe = outcome === 'complete' && this.#isBuilding
     if ((serving === undefined || hasFallenBack || mayServe) && (await this.isCurrent()))
-      await (mayServe ? this.#serve() : this.#adopt(hasFallenBack ? serving : this.#adoptedBefore))
+      await (mayServe ? this.#serve() : this.#adopt(hasFallenBack ? serving : this.#servingAtOpen))
     return this.left.aborted ? 'retired' : 'continue'
   }
 
   /** Whether this generation serves, and Redis has fallen back to an older state, which names a lower one. */
   #isAbove(serving: GenerationTag): boolean {
-    const named = readTag(serving)
-    return named !== undefined && !this.#isBuilding && named.number < this.generation.number
+    const id = readTag(serving)
+    return id !== undefined && !this.#isBuilding && id.number < this.generation.number
   }
 
   async #serve(): Promise<void> {
     await this.#generations.serve(this.generation)
     this.#isBuilding = false
-    await this.#adopt(this.#adoptedBefore)
+    await this.#adopt(this.#servingAtOpen)
   }
 
-  /** Makes Redis name this generation, so that requests use its indices, positions and list versions. Rejects if Redis names neither it nor `instead`. */
-  async #adopt(instead: GenerationTag | undefined): Promise<void> {
-    await setServing(this.#redis, this.generation.tag, instead ?? '')
+  /** Makes Redis name this generation, so that requests use its indices, positions and list versions. Rejects if Redis names neither it nor `expected`. */
+  async #adopt(expected: GenerationTag | undefined): Promise<void> {
+    await setServing(this.#redis, this.generation.tag, expected ?? '')
   }
 }
 
-type Own = {
+type ChosenGeneration = {
   readonly generation: Generation
-  readonly adopted: GenerationTag | undefined
+  readonly servingTag: GenerationTag | undefined
   /** Whether the generation has every record below the present watermark, so that it may serve at once. */
   readonly coversWatermark: boolean
 }
 
-async function findOwn({ redis }: Stores, generations: Generations, committed: Committed): Promise<Own> {
+async function findOrCreate(
+  { redis }: Stores,
+  generations: Generations,
+  committed: CommittedTags,
+): Promise<ChosenGeneration> {
   // Read first (optimistic concurrency). Example: this process is frozen after this line, and a rebuild switches. `#adopt` then finds another name than
-  // `adopted` in Redis, and does not make the former generation serve again.
-  const adopted = await readServing(redis)
-  const present = await finishSwitch(generations, adopted)
-  const known = [adopted, ...committed.own].flatMap((tag) => readTag(tag) ?? [])
-  const newest = known.toSorted((a, b) => b.number - a.number)[0]
+  // `servingTag` in Redis, and does not make the former generation serve again.
+  const servingTag = await readServing(redis)
+  const present = await finishSwitch(generations, servingTag)
+  const ids = [servingTag, ...committed.own].flatMap((tag) => readTag(tag) ?? [])
+  const newest = ids.toSorted((a, b) => b.number - a.number)[0]
   const { number, complete } = chooseGeneration(present, newest)
   const generation = complete ?? (await generations.create(number))
   await generations.expectOwnSettings(generation)
   // The commits of a rebuild count only after its switch: before, its generation may lack records that live indexers have read.
-  const tags = [adopted, ...committed.own, ...(generation.isServing ? committed.rebuilt : [])]
+  const tags = [servingTag, ...committed.own, ...(generation.isServing ? committed.rebuilt : [])]
   const isFirst = newest === undefined && !present.some(({ complete }) => complete?.hasServed)
-  return { generation, adopted, coversWatermark: isFirst || (generation.hasServed && tags.includes(generation.tag)) }
+  return { generation, servingTag, coversWatermark: isFirst || (generation.hasServed && tags.includes(generation.tag)) }
 }

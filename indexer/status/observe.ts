@@ -44,40 +44,40 @@ export const stateOf = (config: Config, { current }: GenerationRunner, deadLette
 })
 
 /** `atMs`: the time of arrival (epoch ms). */
-type Seen<T> = { readonly value: T; readonly atMs: number }
+type Answer<T> = { readonly value: T; readonly atMs: number }
 
 type RedisMemory = { readonly usedBytes: number; readonly limitBytes: number | undefined }
 
 /** The state of the whole replica. Each part is undefined until it was read once. */
 export type Observed = {
-  readonly group: Seen<GroupSurvey> | undefined
+  readonly group: Answer<GroupSurvey> | undefined
   readonly watermarkMs: number | undefined
   readonly visibleMs: VisibleMs
-  readonly redisMemory: Seen<RedisMemory> | undefined
-  readonly indices: Seen<readonly IndexSize[]> | undefined
+  readonly redisMemory: Answer<RedisMemory> | undefined
+  readonly indices: Answer<readonly IndexSize[]> | undefined
 }
 
 const pollMs = 5_000
-/** Index statistics are expensive for Elasticsearch, and change slowly (ms). */
+/** The interval (ms) of index statistics, which are expensive for Elasticsearch, and change slowly. */
 const indicesPollMs = 30_000
-/** Metrics leave out older lags (ms). */
+/** Metrics leave out lags of a survey that is older (ms). */
 const staleMs = 3 * pollMs
 const requestTimeoutMs = 10_000
 
-type ObservedFrom = Stores & {
-  /** Only the status uses this source: its queries fail while a topic is missing, and must not delay the indexer's queries. */
+type ObserveOptions = Stores & {
+  /** Only the status uses this source: queries of the status fail while a topic is missing, and must not delay the indexer's queries. */
   readonly source: KafkaSource
   own(): OwnState
 }
 
-/** Polls until `signal` aborts. The returned function returns the newest state. */
+/** Polls the engines until `signal` aborts. The returned function returns the newest state. */
 export function observe(
-  { config, source, elasticsearch, redis, own }: ObservedFrom,
+  { config, source, elasticsearch, redis, own }: ObserveOptions,
   { clock, signal }: { readonly clock: () => number; readonly signal: AbortSignal },
 ): () => Observed {
   /** Repeats a query, one call at a time. Returns a function that returns the newest result. */
-  const poll = <T>(query: () => Promise<T>, everyMs = pollMs): (() => Seen<T> | undefined) => {
-    let latest: Seen<T> | undefined
+  const poll = <T>(query: () => Promise<T>, everyMs = pollMs): (() => Answer<T> | undefined) => {
+    let latest: Answer<T> | undefined
     const run = async (): Promise<void> => {
       while (!signal.aborted) {
         const value = await query().catch(() => undefined)
@@ -98,10 +98,10 @@ export function observe(
   const indices = poll(() => surveyIndices(elasticsearch, config.INDEX_PREFIX, signal), indicesPollMs)
   return () => {
     // The watermark never decreases: the greater value is newer.
-    const known = [own().watermarkMs, visible()?.value.watermarkMs].filter((ms) => ms !== undefined)
+    const watermarks = [own().watermarkMs, visible()?.value.watermarkMs].filter((ms) => ms !== undefined)
     return {
       group: group(),
-      watermarkMs: known.length === 0 ? undefined : Math.max(...known),
+      watermarkMs: watermarks.length === 0 ? undefined : Math.max(...watermarks),
       visibleMs: visibleIn(config, visible()?.value),
       redisMemory: redisMemory(),
       indices: indices(),
@@ -109,7 +109,7 @@ export function observe(
   }
 }
 
-/** Every record of the partition that was appended before this time (epoch ms) is searchable; undefined if none is published. */
+/** Every record of the partition that was appended before this time (epoch ms) is searchable; undefined if no time is published. */
 export type VisibleMs = (partition: TopicPartition) => number | undefined
 
 const visibleIn = (config: Config, times: VisibleTimes | undefined): VisibleMs => {
@@ -151,25 +151,30 @@ export async function surveyGroup(source: KafkaSource, config: Config, serving: 
     return { topic, partition, position, behindRecords, isOwned: owned.has(name) }
   })
   // Other commits of the rebuild group are from a rebuild that has ended.
-  const filled = [...rebuilt].filter(([, { generation }]) => (readTag(generation)?.number ?? 0) > serving)
+  const commitsOfRebuild = [...rebuilt].filter(([, { generation }]) => (readTag(generation)?.number ?? 0) > serving)
   const isRunning = rebuilding.length > 0
   return {
     partitions,
     indexers: members.length,
     deadLetters: [...letters.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0),
-    rebuild: isRunning || filled.length > 0 ? { isRunning, progress: progressOf(filled, ends, config) } : undefined,
+    rebuild:
+      isRunning || commitsOfRebuild.length > 0
+        ? { isRunning, progress: progressOf(commitsOfRebuild, ends, config) }
+        : undefined,
   }
 }
 
 function progressOf(
-  filled: readonly (readonly [string, CommittedOffset])[],
+  commits: readonly (readonly [string, CommittedOffset])[],
   ends: OffsetRanges,
   config: Config,
 ): number {
   const documents = [...ends.values()].filter(({ topic }) => documentTopics(config).includes(topic))
   const total = documents.reduce((sum, { low, high }) => sum + Number(high - low), 0)
-  const read = filled.map(([name, { position }]) => Math.max(0, Number(position - (ends.get(name)?.low ?? position))))
-  return total === 0 ? 1 : Math.min(1, read.reduce((sum, records) => sum + records, 0) / total)
+  const readRecords = commits.map(([name, { position }]) =>
+    Math.max(0, Number(position - (ends.get(name)?.low ?? position))),
+  )
+  return total === 0 ? 1 : Math.min(1, readRecords.reduce((sum, records) => sum + records, 0) / total)
 }
 
 export type PartitionLag = SurveyedPartition & {
@@ -177,15 +182,15 @@ export type PartitionLag = SurveyedPartition & {
   readonly behindSeconds: number | undefined
 }
 
-/** The lags at the time of a survey. They grow while Redis or the owner of a partition is down. */
+/** The lags at the time of a survey. */
 export const lagsOf = (
-  { value: { partitions }, atMs }: Seen<GroupSurvey>,
+  { value: { partitions }, atMs }: Answer<GroupSurvey>,
   visibleMs: VisibleMs,
 ): readonly PartitionLag[] =>
   partitions.map((partition) => {
     const timeMs = visibleMs(partition)
-    const known = timeMs === undefined ? undefined : Math.max(0, atMs - timeMs) / 1_000
-    return { ...partition, behindSeconds: partition.behindRecords === 0 ? 0 : known }
+    const ageSeconds = timeMs === undefined ? undefined : Math.max(0, atMs - timeMs) / 1_000
+    return { ...partition, behindSeconds: partition.behindRecords === 0 ? 0 : ageSeconds }
   })
 
 /** Empty if the last survey is too old, since Kafka does not answer. */
@@ -201,7 +206,6 @@ type IndexSize = {
   readonly bytes: number
 }
 
-/** Rejects while there is no index. */
 export async function surveyIndices(client: Client, prefix: string, signal: AbortSignal): Promise<IndexSize[]> {
   const { indices = {} } = await client.indices.stats(
     {

@@ -43,7 +43,6 @@ export function statusPages(sources: Sources): AdminPages {
   ])
 }
 
-/** With `isRefreshing`, the browser loads the page again every few seconds. */
 async function statusPage(sources: Sources, isRefreshing: boolean): Promise<Html> {
   const checks = await sources.health.results()
   const own = sources.own()

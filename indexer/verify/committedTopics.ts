@@ -11,8 +11,8 @@ import { type ComparedRecord, type DocumentComparison, deadLetterVersion, stored
 import { hasPartition } from './share.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
-/** A partition when the comparison started. Indexers have committed every record below `committed` for the serving generation. */
-type Partition = TopicPartition & {
+/** A partition, as of the start of the comparison. Indexers have committed every record below `committed` for the serving generation. */
+type ComparedPartition = TopicPartition & {
   readonly low: Offset
   readonly committed: Offset
   readonly high: Offset
@@ -20,16 +20,16 @@ type Partition = TopicPartition & {
   next: bigint
   /** The latest append time (epoch ms) of the records that were read here. */
   latestMs: number
-  /** `latestMs` at the first gap between offsets (`changedAtLeast`). */
+  /** `latestMs` before the first gap between offsets (`changedAtLeast`). */
   gapMs: number | undefined
 }
 
 export class CommittedTopics {
   readonly generation: Generation
   readonly #context: VerifyContext
-  readonly #partitions: ReadonlyMap<string, Partition>
+  readonly #partitions: ReadonlyMap<string, ComparedPartition>
 
-  private constructor(context: VerifyContext, generation: Generation, partitions: readonly Partition[]) {
+  private constructor(context: VerifyContext, generation: Generation, partitions: readonly ComparedPartition[]) {
     this.#context = context
     this.generation = generation
     this.#partitions = new Map(partitions.map((partition) => [partitionName(partition), partition]))
@@ -58,7 +58,7 @@ export class CommittedTopics {
       )
     // After the commits, so that no commit is above the end.
     const ranges = await source.offsetRanges(topics)
-    const partitions = [...ranges].map(([name, { topic, partition, low, high }]): Partition => {
+    const partitions = [...ranges].map(([name, { topic, partition, low, high }]): ComparedPartition => {
       const start = starts.get(name)
       if (start === undefined || (start.position <= low && low < high))
         throw new Error(`no indexer has committed ${name} for generation ${generation.number} yet`)
@@ -76,7 +76,7 @@ export class CommittedTopics {
     return new CommittedTopics(context, generation, partitions)
   }
 
-  /** Throws unless the same generation serves, with the same partitions, and neither offsets nor commits are lower than before. */
+  /** Throws unless the generation still serves, with the same partitions, and neither offsets nor commits are lower than before. */
   async expectUnchanged(): Promise<void> {
     const now = await CommittedTopics.read(this.#context)
     if (now.generation.tag !== this.generation.tag)
@@ -104,26 +104,34 @@ export class CommittedTopics {
     return this.#own().reduce((sum, { high, committed }) => sum + Number(high - committed), 0)
   }
 
-  #own(): Partition[] {
+  #own(): ComparedPartition[] {
     return [...this.#partitions.values()].filter(({ partition }) => hasPartition(this.#context.share, partition))
   }
 
   async readCommitted(comparison: DocumentComparison): Promise<void> {
-    await this.#readOn('records read', ({ committed }) => committed, comparison)
+    await this.#readFurther('records read', ({ committed }) => committed, comparison)
   }
 
-  /** Reads to the present ends. `what` names this step in the progress. */
-  async readAppended(what: string, comparison: DocumentComparison): Promise<void> {
+  /** Reads to the present ends. `step` names this step in the progress. */
+  async readAppended(step: string, comparison: DocumentComparison): Promise<void> {
     const { config, source } = this.#context
     const ranges = await source.offsetRanges(documentTopics(config))
-    await this.#readOn(what, (partition) => ranges.get(partitionName(partition))?.high ?? partition.high, comparison)
+    await this.#readFurther(
+      step,
+      (partition) => ranges.get(partitionName(partition))?.high ?? partition.high,
+      comparison,
+    )
   }
 
-  async #readOn(what: string, endOf: (partition: Partition) => bigint, comparison: DocumentComparison): Promise<void> {
-    const { config, source, report, pauseIfBusy, signal } = this.#context
+  async #readFurther(
+    step: string,
+    endOf: (partition: ComparedPartition) => bigint,
+    comparison: DocumentComparison,
+  ): Promise<void> {
+    const { config, source, report, pauseAfterWork, signal } = this.#context
     const unread = this.#own().filter((partition) => partition.next < endOf(partition))
     const total = unread.reduce((sum, partition) => sum + Number(endOf(partition) - partition.next), 0)
-    let done = 0
+    let offsetsRead = 0
     for (const topic of documentTopics(config)) {
       const spans = new Map(
         unread
@@ -139,36 +147,36 @@ export class CommittedTopics {
           const partition = this.#partitions.get(partitionName(record))
           if (partition === undefined) return
           // Also counts offsets of records that compaction has removed.
-          done += Number(record.offset + 1n - partition.next)
+          offsetsRead += Number(record.offset + 1n - partition.next)
           const compared = this.#comparedOf(record, partition)
           if (compared !== undefined) comparison.addRecord(compared)
-          report.progress(what, done, total)
-          await pauseIfBusy()
+          report.progress(step, offsetsRead, total)
+          await pauseAfterWork()
         },
       })
     }
-    report.progress(what, total, total)
+    report.progress(step, total, total)
   }
 
-  /** Undefined if the key of the record names no entity, or one of another team than the context's. */
-  #comparedOf(record: SourceRecord, from: Partition): ComparedRecord | undefined {
+  /** Undefined if the key of the record names no entity, or an entity of another team than the context's. */
+  #comparedOf(record: SourceRecord, from: ComparedPartition): ComparedRecord | undefined {
     const { team, config } = this.#context
     const { partition, offset } = record
     const changedAtLeastMs = changedAtLeast(from, record)
     if (team !== undefined && record.key?.toString('latin1').startsWith(`${team}/`) !== true) return undefined
-    const read = { partition, offset, changedAtLeastMs, isCommitted: Number(offset < from.committed) }
-    const projection = convertRecord(record, config)
-    if (projection.kind === 'documents') {
-      const [list, detail] = projection.documents
+    const source = { partition, offset, changedAtLeastMs, isCommitted: Number(offset < from.committed) }
+    const conversion = convertRecord(record, config)
+    if (conversion.kind === 'documents') {
+      const [list, detail] = conversion.documents
       if (list === undefined || detail === undefined) return undefined
       const digests = { list: storedContentOf(list).digest, detail: storedContentOf(detail).digest }
-      return { type: entityTypeOf(list.kind), id: list.id, version: list.version, ...digests, ...read }
+      return { type: entityTypeOf(list.kind), id: list.id, version: list.version, ...digests, ...source }
     }
     const key = readKey(record.key)
     if (!key.ok) return undefined
     const type = entityTypeIn(record.topic, config)
     const id = documentId(key.value.teamId, key.value.entityId)
-    return { type, id, version: deadLetterVersion, list: null, detail: null, ...read }
+    return { type, id, version: deadLetterVersion, list: null, detail: null, ...source }
   }
 }
 
@@ -178,7 +186,7 @@ export class CommittedTopics {
  * - Else the latest append time before the first gap, if that is lower. The documents may have been made from an equal record, which compaction has removed in
  *   a gap. That record was not appended before that time.
  */
-function changedAtLeast(partition: Partition, { offset, appendedAtMs }: SourceRecord): number {
+function changedAtLeast(partition: ComparedPartition, { offset, appendedAtMs }: SourceRecord): number {
   if (offset > partition.next) partition.gapMs ??= partition.latestMs
   partition.next = offset + 1n
   partition.latestMs = Math.max(partition.latestMs, appendedAtMs)

@@ -21,7 +21,7 @@ export async function verifyAccountKeys(context: VerifyContext, differences: Dif
   const runId = await expectComplete(context)
   const first = await compareOnce(context)
   let lasting = first.differences
-  for (let done = 1; lasting.size > 0 && done < comparisons; done++) {
+  for (let count = 1; lasting.size > 0 && count < comparisons; count++) {
     await sleep(pauseMs, undefined, { signal: context.signal })
     const again = await compareOnce(context)
     lasting = new Map([...again.differences].filter(([name]) => lasting.has(name)))
@@ -38,7 +38,7 @@ async function expectComplete({ redis }: VerifyContext): Promise<string | undefi
   return redis.runId()
 }
 
-async function compareOnce({ config, source, redis, team, pauseIfBusy, signal }: VerifyContext): Promise<{
+async function compareOnce({ config, source, redis, team, pauseAfterWork, signal }: VerifyContext): Promise<{
   readonly keys: number
   readonly differences: Map<string, Difference>
 }> {
@@ -48,7 +48,7 @@ async function compareOnce({ config, source, redis, team, pauseIfBusy, signal }:
     signal,
     onRecord: async (record) => {
       expected.apply(record)
-      await pauseIfBusy()
+      await pauseAfterWork()
     },
   })
   const survey = await surveyAccountKeys(redis)
@@ -60,7 +60,7 @@ const isOf = (team: VerifyContext['team'], id: DocumentId): boolean => team === 
 
 export type AccountKeySurvey = {
   readonly states: ReadonlyMap<DocumentId, AccountKeyState>
-  /** Digest → its claims: one for each live key, two if the live records of the key are in two partitions. A look-up needs exactly one. */
+  /** Digest → its claims: one for each live key, two if the live records of the key are in two partitions. A look-up needs exactly one claim. */
   readonly claims: ReadonlyMap<Digest, readonly FoundKey[]>
 }
 
@@ -84,36 +84,35 @@ export async function surveyAccountKeys(redis: RedisConnection): Promise<Account
 }
 
 /** The newest states of a key: several if two writers made the same revision at once. */
-type Newest = readonly [AccountKeyState, ...AccountKeyState[]]
+type NewestStates = readonly [AccountKeyState, ...AccountKeyState[]]
 
 /**
  * The expected content of the account-key store, from the records in any order, by the rules of `accountKeyScripts.ts`: a deletion wins, then the highest
  * revision, then a revocation. A digest opens no key if several live keys have it, or its key has live records in two partitions.
  */
 export class ExpectedAccountKeys {
-  readonly states = new Map<DocumentId, Newest>()
+  readonly states = new Map<DocumentId, NewestStates>()
   readonly #partitions = new Map<DocumentId, number>()
   /** Keys with live records in two partitions. */
-  readonly #split = new Set<DocumentId>()
+  readonly #inTwoPartitions = new Set<DocumentId>()
 
-  /** A record that breaks the contract has no effect. */
   apply(record: SourceRecord): void {
-    const read = readAccountKeyRecord(record.key, record.value)
-    if (!read.ok) return
-    const { teamId, entityId, ...state } = read.value
+    const result = readAccountKeyRecord(record.key, record.value)
+    if (!result.ok) return
+    const { teamId, entityId, ...state } = result.value
     const id = documentId(teamId, entityId)
     if (state.key !== null) {
-      if ((this.#partitions.get(id) ?? record.partition) !== record.partition) this.#split.add(id)
+      if ((this.#partitions.get(id) ?? record.partition) !== record.partition) this.#inTwoPartitions.add(id)
       this.#partitions.set(id, record.partition)
     }
-    const known = this.states.get(id)
-    const order = known === undefined ? 1 : orderOf(state, known[0])
-    if (known === undefined || order > 0) this.states.set(id, [state])
-    else if (order === 0 && !isAmong(state, known)) this.states.set(id, [...known, state])
+    const newest = this.states.get(id)
+    const order = newest === undefined ? 1 : orderOf(state, newest[0])
+    if (newest === undefined || order > 0) this.states.set(id, [state])
+    else if (order === 0 && !isAmong(state, newest)) this.states.set(id, [...newest, state])
   }
 
   /**
-   * Digest → for each live key, what Redis may have (several after concurrent writes of one revision). A key in `#split` is listed twice, so that its
+   * Digest → for each live key, what Redis may have (several after concurrent writes of one revision). A key in `#inTwoPartitions` is listed twice, so that its
    * digest opens nothing.
    */
   claims(): ReadonlyMap<Digest, readonly (readonly FoundKey[])[]> {
@@ -121,9 +120,9 @@ export class ExpectedAccountKeys {
     for (const [id, newest] of this.states) {
       const live = newest.flatMap(({ key }) => key ?? [])
       for (const [digest, keys] of Map.groupBy(live, (key) => key.digest)) {
-        const found = keys.map((key) => foundKeyOf(teamIdOf(id), entityIdOf(id), key))
-        const own = this.#split.has(id) ? [found, found] : [found]
-        claims.set(digest, [...(claims.get(digest) ?? []), ...own])
+        const foundKeys = keys.map((key) => foundKeyOf(teamIdOf(id), entityIdOf(id), key))
+        const claimsOfKey = this.#inTwoPartitions.has(id) ? [foundKeys, foundKeys] : [foundKeys]
+        claims.set(digest, [...(claims.get(digest) ?? []), ...claimsOfKey])
       }
     }
     return claims
@@ -141,16 +140,16 @@ const isAmong = (state: AccountKeyState, states: readonly AccountKeyState[]): bo
 
 const idOf = ({ teamId, keyId }: FoundKey): DocumentId => documentId(teamId, keyId)
 
-type Add = (kind: DifferenceKind, id: DocumentId, detail: string) => void
+type AddDifference = (kind: DifferenceKind, id: DocumentId, detail: string) => void
 
-/** Named by kind and key, so that two comparisons can be matched. */
+/** Returns differences by kind and key, so that those of two comparisons can be matched. */
 export function compareAccountKeys(
   expected: ExpectedAccountKeys,
   stored: AccountKeySurvey,
   team: VerifyContext['team'],
 ): Map<string, Difference> {
   const differences = new Map<string, Difference>()
-  const add: Add = (kind, id, detail) => {
+  const add: AddDifference = (kind, id, detail) => {
     const name = `${kind} ${id}`
     if (isOf(team, id) && !differences.has(name)) differences.set(name, { kind, id, where: 'account-keys', detail })
   }
@@ -159,14 +158,14 @@ export function compareAccountKeys(
   return differences
 }
 
-function compareClaims(expected: ExpectedAccountKeys, { claims }: AccountKeySurvey, add: Add): void {
+function compareClaims(expected: ExpectedAccountKeys, { claims }: AccountKeySurvey, add: AddDifference): void {
   const expectedClaims = expected.claims()
-  for (const [digest, keys] of claims) compareOpened(opens(keys), opens(expectedClaims.get(digest)) ?? [], add)
+  for (const [digest, keys] of claims) compareClaim(onlyClaim(keys), onlyClaim(expectedClaims.get(digest)) ?? [], add)
   for (const [digest, claimants] of expectedClaims) {
     const keys = claimants.flatMap(([key]) => key ?? [])
     for (const key of keys)
       if (keys.length > 1) add('key-contested', idOf(key), `not accepted: ${reasonFor(keys)}`)
-      else if (opens(claims.get(digest)) === undefined)
+      else if (onlyClaim(claims.get(digest)) === undefined)
         add('key-missing', idOf(key), `${describe(key)} in the topic, no look-up in Redis finds it`)
   }
 }
@@ -177,16 +176,16 @@ function reasonFor(keys: readonly FoundKey[]): string {
 }
 
 /** The only claim of a digest, which a look-up finds. */
-const opens = <T>(claims: readonly T[] = []): T | undefined => (claims.length === 1 ? claims[0] : undefined)
+const onlyClaim = <T>(claims: readonly T[] = []): T | undefined => (claims.length === 1 ? claims[0] : undefined)
 
-function compareOpened(stored: FoundKey | undefined, allowed: readonly FoundKey[], add: Add): void {
+function compareClaim(stored: FoundKey | undefined, allowed: readonly FoundKey[], add: AddDifference): void {
   if (stored === undefined || allowed.some((key) => isDeepStrictEqual(key, stored))) return
-  const known =
+  const inTopic =
     allowed[0] === undefined
       ? 'no single live key in the topic has its digest'
       : `the topic says ${describe(allowed[0])}`
   const kind = isAcceptedWrongly(stored, allowed) ? 'key-accepted' : 'key-differs'
-  add(kind, idOf(stored), `${describe(stored)} in Redis, ${known}`)
+  add(kind, idOf(stored), `${describe(stored)} in Redis, ${inTopic}`)
 }
 
 /** Whether the API accepts a key that is unknown, revoked, or expires earlier in the topic. */
@@ -198,7 +197,7 @@ const expiryOf = ({ expiresAtMs }: FoundKey): number => expiresAtMs ?? Number.PO
 const describe = (key: FoundKey): string =>
   `${key.state}${key.expiresAtMs === null ? '' : ` until ${new Date(key.expiresAtMs).toISOString()}`} as ${idOf(key)}`
 
-function compareStates(expected: ExpectedAccountKeys, { states }: AccountKeySurvey, add: Add): void {
+function compareStates(expected: ExpectedAccountKeys, { states }: AccountKeySurvey, add: AddDifference): void {
   for (const [id, newest] of expected.states) {
     const problem = problemOf(states.get(id), newest)
     if (problem !== undefined) add(problem[0], id, problem[1])
@@ -209,7 +208,10 @@ function compareStates(expected: ExpectedAccountKeys, { states }: AccountKeySurv
       add('key-differs', id, `revision ${revision} in Redis, none in the topic`)
 }
 
-function problemOf(stored: AccountKeyState | undefined, newest: Newest): readonly [DifferenceKind, string] | undefined {
+function problemOf(
+  stored: AccountKeyState | undefined,
+  newest: NewestStates,
+): readonly [DifferenceKind, string] | undefined {
   const [{ key, revision }] = newest
   if (key === null)
     return stored?.key === null ? undefined : ['key-deletion', 'deleted in the topic, but Redis has no deletion']

@@ -42,15 +42,15 @@ const maxPositionLength = 40
  */
 export function contentOf(kind: DocumentKind, source: Buffer): Content {
   const isDeleted = isTombstone(source)
-  // The first match is this member: all text of the record comes after it.
+  // The first match is this member: all text of the record comes after the member.
   const member = isDeleted ? '"deletedAt":"' : '"changedAt":"'
   const memberAt = isDeleted || isList(kind) ? source.indexOf(member) : -1
   const start = memberAt + member.length
   const end = start + instantLength
   const changedAtMs = memberAt === -1 ? Number.NaN : Date.parse(source.toString('latin1', start, end))
   const isTimed = !Number.isNaN(changedAtMs)
-  const compared = isTimed ? Buffer.concat([source.subarray(0, start), withoutPosition(source.subarray(end))]) : source
-  const digest = hash('sha256', compared, 'buffer').subarray(0, digestBytes)
+  const timeless = isTimed ? Buffer.concat([source.subarray(0, start), withoutPosition(source.subarray(end))]) : source
+  const digest = hash('sha256', timeless, 'buffer').subarray(0, digestBytes)
   return {
     digest,
     changedAtMs: isTimed ? changedAtMs : null,
@@ -66,8 +66,8 @@ function withoutPosition(afterTime: Buffer): Buffer {
 /** The content as the bulk writer stores it: without repeated JSON names, for which Elasticsearch rejects a document. */
 export function storedContentOf(document: DocumentWrite): Content {
   const source = document.source.toString()
-  const isRejected = withoutRepeatedNames(source) !== source
-  return contentOf(document.kind, isRejected ? withNamesOnce(document).source : document.source)
+  const hasRepeatedNames = withoutRepeatedNames(source) !== source
+  return contentOf(document.kind, hasRepeatedNames ? withNamesOnce(document).source : document.source)
 }
 
 export type ComparedRecord = {
@@ -78,19 +78,19 @@ export type ComparedRecord = {
   readonly offset: bigint
   /** See `changedAtLeast` (committedTopics.ts). */
   readonly changedAtLeastMs: number
-  /** 1 if an indexer has committed the record, so that the indices must have this or a newer state; else 0. */
+  /** 1 if an indexer has committed the record, so that the indices must have its state or a newer one; else 0. */
   readonly isCommitted: number
   /** The digests of its documents; null for a dead letter. */
   readonly list: Uint8Array | null
   readonly detail: Uint8Array | null
 }
 
-/** The version of a rejected record, from which no documents were made. Because of it, compaction may have removed the record of the entity's documents. */
+/** The version of a rejected record, from which no documents were made. Compaction may have removed, in its favour, the record of the entity's documents. */
 export const deadLetterVersion = 0 as Revision
 
 /**
  * The tables of a temporary file without a name, which the operating system removes when the process ends. It need not survive a crash: there is no journal,
- * and all writes are one transaction that is never committed. REAL stores every JavaScript number.
+ * and no commit. REAL stores every JavaScript number.
  */
 const schema = `
   PRAGMA journal_mode = OFF;
@@ -190,8 +190,8 @@ export class DocumentComparison {
     this.#markDeadLetter.run(type, id, partition, offset)
   }
 
-  count(what: 'documents' | 'records'): number {
-    return Number(this.#database.prepare(`SELECT count(*) AS count FROM ${what}`).get()?.['count'])
+  count(table: 'documents' | 'records'): number {
+    return Number(this.#database.prepare(`SELECT count(*) AS count FROM ${table}`).get()?.['count'])
   }
 
   *differences(): Generator<{ kind: DocumentKind; mismatches: readonly Difference[] }> {

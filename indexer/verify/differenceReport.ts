@@ -4,7 +4,7 @@ import type { DocumentId } from '../../src/core/model/ids.ts'
 const maxListedPerKind = 1_000
 
 const accountKeyDifferences = ['key-accepted', 'key-deletion', 'key-contested', 'key-missing', 'key-differs'] as const
-/** How the index differs from the topic. `older`: it has a lower revision. `time`: its `changedAt` is before the append of the record. */
+/** How the index differs from the topic. `older`: the index has a lower revision. `time`: its `changedAt` is before the append of the record. */
 const documentDifferences = ['unexpected', 'missing', 'older', 'newer', 'content', 'time'] as const
 export type Mismatch = (typeof documentDifferences)[number]
 export type DifferenceKind =
@@ -21,7 +21,7 @@ const kinds: readonly DifferenceKind[] = [
   'unlisted-detail',
 ]
 /** Listed, but not counted: the index is usually right. */
-const notes: ReadonlySet<DifferenceKind> = new Set(['newer', 'newer-detail'])
+const notedKinds: ReadonlySet<DifferenceKind> = new Set(['newer', 'newer-detail'])
 
 export type Difference = {
   readonly kind: DifferenceKind
@@ -32,7 +32,7 @@ export type Difference = {
 
 type Group = { count: number; readonly listed: Difference[] }
 
-/** Of `--json`. `key`: the record's key in the topic. */
+/** A difference in the output of `--json`. `key`: the record's key in the topic. */
 type ReportedDifference = Omit<Difference, 'id'> & { readonly key: DocumentId }
 
 export type ReportedDifferences = {
@@ -62,8 +62,8 @@ export class DifferenceReport {
       const group = this.#byKind.get(kind)
       return group === undefined ? [] : [{ kind, ...group }]
     })
-    const counted = groups.filter(({ kind }) => !notes.has(kind))
-    const list = (some: typeof groups): string => some.map(({ kind, count }) => `${count} ${kind}`).join(', ')
+    const counted = groups.filter(({ kind }) => !notedKinds.has(kind))
+    const listOf = (listed: typeof groups): string => listed.map(({ kind, count }) => `${count} ${kind}`).join(', ')
     const total = counted.reduce((sum, { count }) => sum + count, 0)
     return {
       isEqual: total === 0,
@@ -73,8 +73,8 @@ export class DifferenceReport {
       ]),
       counts: Object.fromEntries(groups.map(({ kind, count }) => [kind, count])),
       differences: groups.flatMap(({ listed }) => listed.map(({ id, ...rest }) => ({ ...rest, key: id }))),
-      summary: total === 0 ? 'equal' : `${total} differences (${list(counted)})`,
-      noted: list(groups.filter(({ kind }) => notes.has(kind))),
+      summary: total === 0 ? 'equal' : `${total} differences (${listOf(counted)})`,
+      noted: listOf(groups.filter(({ kind }) => notedKinds.has(kind))),
     }
   }
 }

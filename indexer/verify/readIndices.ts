@@ -16,7 +16,7 @@ import { hasPartition } from './share.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
 const maxPartDocuments = 250
-/** The number of documents, without their sources, in one request. */
+/** The number of documents in a request that reads no sources. */
 const idsPerRequest = 2_000
 
 /** Reads every document of the indices, each index in one snapshot. If the context has a team, reads only documents with its routing. */
@@ -29,7 +29,7 @@ export async function readIndices(
     for await (const documents of readIndex(context, indices, kind, ofTeam(context)))
       for (const document of documents) {
         comparison.setDocument(comparedOf(kind, document))
-        await context.pauseIfBusy()
+        await context.pauseAfterWork()
       }
 }
 
@@ -45,7 +45,7 @@ export async function readShareOfIndices(
   partitions: Readonly<Record<EntityType, readonly number[]>>,
   comparison: DocumentComparison,
 ): Promise<void> {
-  const { elasticsearch, pauseIfBusy, signal } = context
+  const { elasticsearch, pauseAfterWork, signal } = context
   for (const type of entityTypes) {
     const [list, detail] = kindsOf[type]
     const filters = [...ofTeam(context), ofShare(context, partitions[type])]
@@ -54,7 +54,7 @@ export async function readShareOfIndices(
       const ids = documents.map(({ id }) => id)
       for await (const details of readWhole(elasticsearch, indices[detail], ids, { signal })) {
         for (const document of details) comparison.setDocument(comparedOf(detail, document))
-        await pauseIfBusy()
+        await pauseAfterWork()
       }
     }
   }
@@ -62,14 +62,14 @@ export async function readShareOfIndices(
 
 /**
  * Reports detail documents without a list document, which `readShareOfIndices` reads in no share. Each share searches one slice of the detail documents,
- * whatever their partitions: these are only in the positions of list documents.
+ * whatever their partitions: only positions of list documents name partitions.
  */
 export async function reportUnlistedDetails(
   context: VerifyContext,
   indices: Indices,
   differences: DifferenceReport,
 ): Promise<void> {
-  const { elasticsearch, share, pauseIfBusy, signal } = context
+  const { elasticsearch, share, pauseAfterWork, signal } = context
   const slice = { id: String(share.number), max: share.count }
   for (const type of entityTypes) {
     const [list, detail] = kindsOf[type]
@@ -78,7 +78,7 @@ export async function reportUnlistedDetails(
     for await (const details of scan(elasticsearch, indices[detail], search, { signal })) {
       const ids = details.map(({ id }) => id)
       unlisted.push(...(await withoutDocument(context, indices[list], ids)))
-      await pauseIfBusy()
+      await pauseAfterWork()
     }
     // Compares once more: an indexer may have written both documents of an entity between the two requests.
     for (let at = 0; at < unlisted.length; at += idsPerRequest)
@@ -112,11 +112,11 @@ async function* readIndex(
 ): AsyncGenerator<StoredDocument[]> {
   const query = { bool: { filter } }
   const { count } = await elasticsearch.count({ index: indices[kind], query }, { signal })
-  let read = 0
+  let documentsRead = 0
   for await (const part of scan(elasticsearch, indices[kind], { query, size: maxPartDocuments }, { signal })) {
     yield part
-    read += part.length
-    report.progress(`${kind} read`, read, count)
+    documentsRead += part.length
+    report.progress(`${kind} read`, documentsRead, count)
   }
 }
 
@@ -128,13 +128,16 @@ function ofShare({ share }: VerifyContext, partitions: readonly number[]): estyp
     range: { logPosition: { gte: logPosition({ partition, offset: 0n }), lt: endOfPositions(partition) } },
   })
   const own = partitions.filter((partition) => hasPartition(share, partition)).map(positionsIn)
-  const withoutPartition = { bool: { must_not: partitions.map(positionsIn) } }
+  const notInPartitions = { bool: { must_not: partitions.map(positionsIn) } }
   return {
-    bool: { should: share.number === 0 ? [...own, withoutPartition] : own, minimum_should_match: 1 },
+    bool: { should: share.number === 0 ? [...own, notInPartitions] : own, minimum_should_match: 1 },
   }
 }
 
-/** The entities whose list documents have positions in partitions of other shares. Their records are in several partitions, which happens when partitions are added. */
+/**
+ * The entities whose list documents have positions in partitions of other shares. Records of such an entity are in several partitions, as happens when partitions
+ * are added.
+ */
 async function inOtherShares(
   { elasticsearch, share, signal }: VerifyContext,
   list: PhysicalIndex,

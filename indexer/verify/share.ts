@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 
-/** The part of a verification that one of `count` processes compares: the partitions `number`, `number + count`, … of both document topics. `number` counts from 0, as the index of a Kubernetes Job does. */
+/** The part of a verification that one of `count` processes compares: the partitions `number` (from 0), `number + count`, … of both document topics. */
 export type Share = { readonly number: number; readonly count: number }
 
 export const wholeShare: Share = { number: 0, count: 1 }

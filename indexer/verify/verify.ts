@@ -35,8 +35,8 @@ export const command = new Command()
     // Processes that serve requests get the processor first.
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
     const run = async (tools: CommandTools): Promise<void> => {
-      const pauseIfBusy = pausesAsLongAsItWorked(tools.signal)
-      const { lines, result } = await verify({ ...tools, team, share, pauseIfBusy })
+      const pauseAfterWork = pausesAsLongAsItWorked(tools.signal)
+      const { lines, result } = await verify({ ...tools, team, share, pauseAfterWork })
       tools.report.end()
       process.stdout.write(json ? jsonLine(result) : lines.map((line) => `${line}\n`).join(''))
       process.exitCode = result.equal ? exitCodes.equal : exitCodes.different
@@ -56,25 +56,25 @@ export async function verify(context: VerifyContext) {
   if (context.team !== undefined && context.share.count === 1 && documents + records + accountKeys === 0)
     throw new Error(`neither the topics nor the replica contain anything of the team ${context.team}`)
   const { isEqual, lines, summary, noted, counts, differences: listed } = differences.report()
-  const last = [
+  const lastLine = [
     `${summary}; compared ${documents} documents and ${accountKeys} account keys`,
     ...(noted === '' ? [] : [`noted: ${noted}`]),
     ...(uncommitted === 0 ? [] : [`${uncommitted} offsets were not committed yet`]),
   ]
   const result = { equal: isEqual, documents, accountKeys, uncommitted, counts, differences: listed }
-  return { lines: [...lines, last.join('; ')], result }
+  return { lines: [...lines, lastLine.join('; ')], result }
 }
 
-type Verified = {
+type DocumentCounts = {
   readonly documents: number
   readonly records: number
   /** A number of offsets, see `CommittedTopics`. */
   readonly uncommitted: number
 }
 
-/** A record that indexers have committed must be indexed; a later record may be. Rejects if indices or topics were replaced meanwhile. */
-export async function verifyDocuments(context: VerifyContext, differences: DifferenceReport): Promise<Verified> {
-  const { report, share, pauseIfBusy } = context
+/** A record that indexers have committed must be indexed; a later record need not be. Rejects if indices or topics were replaced meanwhile. */
+export async function verifyDocuments(context: VerifyContext, differences: DifferenceReport): Promise<DocumentCounts> {
+  const { report, share, pauseAfterWork } = context
   const topics = await CommittedTopics.read(context)
   const { number, indices } = topics.generation
   report.step(`generation ${number} is compared with the topics; digests go to an unlinked temporary file`)
@@ -94,14 +94,14 @@ export async function verifyDocuments(context: VerifyContext, differences: Diffe
       isEqual &&= mismatches.length === 0
       const ids = mismatches.map(({ id }) => id)
       await readAgain(context, indices, kind, ids, comparison)
-      await pauseIfBusy()
+      await pauseAfterWork()
     }
     if (!isEqual) {
       await topics.readAppended('records appended meanwhile', comparison)
       await markDeadLetters(context, comparison)
       for (const { mismatches } of comparison.differences()) {
         for (const difference of mismatches) differences.add(difference)
-        await pauseIfBusy()
+        await pauseAfterWork()
       }
     }
     return {
@@ -111,16 +111,19 @@ export async function verifyDocuments(context: VerifyContext, differences: Diffe
     }
   } finally {
     comparison.close()
-    // Also after an error, to find its cause. Example: an index is missing because another generation serves now.
+    // Also after an error, since a change may be its cause. Example: an index is missing because another generation serves now.
     await topics.expectUnchanged()
   }
 }
 
 /**
  * Marks dead letters, so that their records are not expected in the indices. Such a record may fulfil the contract: Elasticsearch has rejected it, or had
- * other content under its revision.
+ * stored other content under its revision.
  */
-async function markDeadLetters({ config, source, pauseIfBusy, signal }: VerifyContext, comparison: DocumentComparison) {
+async function markDeadLetters(
+  { config, source, pauseAfterWork, signal }: VerifyContext,
+  comparison: DocumentComparison,
+) {
   await source.readTopic({
     topic: config.TOPIC_DEAD_LETTERS,
     signal,
@@ -128,7 +131,7 @@ async function markDeadLetters({ config, source, pauseIfBusy, signal }: VerifyCo
       const { topic, partition, offset, key } = readDeadLetter(record)
       if (key !== null && documentTopics(config).includes(topic))
         comparison.markDeadLetter(entityTypeIn(topic, config), key.toString('latin1'), partition, offset)
-      await pauseIfBusy()
+      await pauseAfterWork()
     },
   })
 }

@@ -7,19 +7,19 @@ export type VerifyContext = CommandTools & {
   /** Compares only documents and keys of this team; undefined for all teams. */
   readonly team: TeamId | undefined
   readonly share: Share
-  /** Must be awaited after every small piece of work. It pauses for about half of the time, so that readers and writers have the engines to themselves then. */
-  pauseIfBusy(): Promise<void>
+  /** To be awaited after each small piece of work. Pauses for about half of the time, in which clients and indexers have the engines to themselves. */
+  pauseAfterWork(): Promise<void>
 }
 
-const workMs = 20
+const minWorkMs = 20
 const maxPauseMs = 1_000
 
-/** A `pauseIfBusy` that pauses once the command has worked for 20 ms: as long as it has worked since the last pause, but for a second at most. */
+/** Returns a `pauseAfterWork`: once 20 ms of work have passed since the last pause, it pauses as long as this work took, for a second at most. */
 export function pausesAsLongAsItWorked(signal: AbortSignal): () => Promise<void> {
   let sinceMs = performance.now()
   return async () => {
     const workedMs = performance.now() - sinceMs
-    if (workedMs < workMs) return
+    if (workedMs < minWorkMs) return
     await sleep(Math.min(workedMs, maxPauseMs), undefined, { signal })
     sinceMs = performance.now()
   }

@@ -7,7 +7,7 @@ export type Rendered = { readonly body: Buffer; readonly totalDocs?: number }
 
 export type Answer = Rendered & { readonly compression: string | undefined }
 
-/** A larger part of the cache for one answer would displace too many others. */
+/** A larger answer would displace too many others. */
 const maxPartOfCache = 1 / 16
 const entryBytes = 300
 
@@ -18,8 +18,7 @@ type PendingAnswer = { readonly answer: Promise<Answer>; isAbandoned(): boolean 
 
 /**
  * An LRU cache of rendered answers. A cache key names everything on which its answer depends: team, list version, path, parameters and encoding.
- * After a change, requests use another key, because the list has a new version. So no answer is ever invalidated. `respond.ts` decides when a cached
- * answer is served.
+ * After a change, requests use another key, because the list has a new version. So no answer is ever invalidated.
  */
 export class AnswerCache {
   readonly #cache: LRUCache<string, Answer> | undefined
@@ -61,10 +60,10 @@ export class AnswerCache {
     }
     const answer = make().finally(() => this.#pending.delete(key))
     this.#pending.set(key, { answer, isAbandoned })
-    const made = await this.#count('miss', answer)
+    const newAnswer = await this.#count('miss', answer)
     // Copied, because a slice would keep its larger buffer in memory.
-    this.#cache.set(key, { ...made, body: Buffer.from(new Uint8Array(made.body).buffer) })
-    return made
+    this.#cache.set(key, { ...newAnswer, body: Buffer.from(new Uint8Array(newAnswer.body).buffer) })
+    return newAnswer
   }
 
   async #count(result: LookupResult, pending: Promise<Answer>): Promise<Answer> {

@@ -12,8 +12,8 @@ import type { CursorKey } from '../core/redis/visiblePositions.ts'
  *
  *   `TM` (2 bytes) | format (1) | entity type (1) | id of the key (4) | initialisation vector (12) | ciphertext of AES-256-GCM | tag (16)
  *
- * It is encrypted, because offsets reveal how much all teams of the platform send. Format, type and key id are readable. So a cursor of a later release,
- * of the other list or of an unknown generation is not mistaken for a damaged one.
+ * It is encrypted, because offsets reveal how much all teams of the platform send. Format, type and key id are readable. So a cursor of a later
+ * release (503) or of an unknown generation (410) is distinguished from a damaged cursor, or one of the other list (400).
  */
 const magic = Buffer.from('TM')
 const format = 1
@@ -39,20 +39,20 @@ export const hashVersion = (version: ListVersion): VersionHash =>
 export type Offsets = readonly number[]
 
 export type ChangeCursor = {
-  /** The list version that was read together with the last target. */
+  /** The list version that was read with the target of the last walk. */
   readonly version: VersionHash
   /** The client has every change of a record below these offsets. */
   readonly since: Offsets
   readonly walk: Walk | undefined
 }
 
-/** A walk answers, page by page, all changes between `since` and a fixed `target`. The cursor contains it until its last page is answered. */
+/** A walk answers, page by page, all changes between `since` and a fixed `target`. The cursor contains the walk until the last page is answered. */
 export type Walk = {
   /** Upper bounds, exclusive. No offset is lower than in `since`. */
   readonly target: Offsets
   /** Changes below this position were answered. */
   readonly next: LogPosition
-  /** If several rows share the log position `next`: the list `position` of the last answered row. */
+  /** If several rows share the log position `next`: the sort key (`clauses.ts`) of the last answered row. */
   readonly after: string | undefined
   /** A walk that began without a cursor has no deletions. */
   readonly isFirst: boolean
@@ -73,7 +73,7 @@ export const keyIdOf = (key: CursorKey): CursorKeyId => idBytesOf(key).toString(
 const idBytesOf = (key: CursorKey): Buffer => hash('sha256', bytesOf(key), 'buffer').subarray(0, keyIdBytes)
 const bytesOf = (key: CursorKey): Buffer => Buffer.from(key, 'base64')
 
-/** Encrypts a cursor with the key of the generation that was read. Throws if the cursor would be too long. */
+/** Encrypts a cursor with the generation's key. Throws if the cursor would be too long. */
 export function sealCursor(
   cursor: ChangeCursor,
   key: CursorKey,
@@ -81,7 +81,7 @@ export function sealCursor(
   iv: Buffer = randomBytes(ivBytes),
 ): string {
   const head = Buffer.concat([magic, Buffer.of(format, typeCodes[scope.type]), idBytesOf(key)])
-  const cipher = createCipheriv('aes-256-gcm', bytesOf(key), iv).setAAD(boundTo(head, scope))
+  const cipher = createCipheriv('aes-256-gcm', bytesOf(key), iv).setAAD(associatedData(head, scope))
   const sealed = Buffer.concat([head, iv, cipher.update(contentOf(cursor)), cipher.final(), cipher.getAuthTag()])
   const text = sealed.toString('base64url')
   if (text.length > maxCursorCharacters)
@@ -122,7 +122,7 @@ export function openCursor({ bytes }: SealedCursor, key: CursorKey, scope: Curso
   const head = bytes.subarray(0, headBytes)
   const iv = bytes.subarray(headBytes, headBytes + ivBytes)
   const decipher = createDecipheriv('aes-256-gcm', bytesOf(key), iv, { authTagLength: tagBytes })
-    .setAAD(boundTo(head, scope))
+    .setAAD(associatedData(head, scope))
     .setAuthTag(bytes.subarray(-tagBytes))
   const content = attempt(() =>
     Buffer.concat([decipher.update(bytes.subarray(headBytes + ivBytes, -tagBytes)), decipher.final()]),
@@ -130,13 +130,13 @@ export function openCursor({ bytes }: SealedCursor, key: CursorKey, scope: Curso
   return content === undefined ? undefined : cursorIn(content)
 }
 
-/** Associated data of AES-GCM: decryption fails for another team, list, view or `fields`. */
-const boundTo = (head: Buffer, { type, teamId, view, fields }: CursorScope): Buffer =>
+/** Decryption fails for another team, list, view or `fields`. */
+const associatedData = (head: Buffer, { type, teamId, view, fields }: CursorScope): Buffer =>
   Buffer.concat([head, Buffer.from(JSON.stringify([teamId, type, view, fields ?? null]))])
 
 const walkCodes = { none: 0, later: 1, first: 2 } as const
 
-/** The version, then variable-length integers: `since`, the kind of walk, and for an open walk `target`, `next` and `after`. */
+/** The version, then variable-length integers: `since`, the kind of walk, and for an open walk `target` (minus `since`), `next` and `after`. */
 function contentOf({ version, since, walk }: ChangeCursor): Buffer {
   const numbers: number[] = [since.length, ...since]
   if (walk === undefined) numbers.push(walkCodes.none)
@@ -159,14 +159,14 @@ function contentOf({ version, since, walk }: ChangeCursor): Buffer {
 function cursorIn(content: Buffer): ChangeCursor {
   const version = content.toString('base64url', 0, versionBytes) as VersionHash
   const numbers = varintsIn(content.subarray(versionBytes))
-  const take = (): number => numbers.next().value ?? 0
-  const takeSeveral = (): number[] => Array.from({ length: take() }, take)
-  const since = takeSeveral()
-  const kind = take()
+  const nextNumber = (): number => numbers.next().value ?? 0
+  const nextNumbers = (): number[] => Array.from({ length: nextNumber() }, nextNumber)
+  const since = nextNumbers()
+  const kind = nextNumber()
   if (kind === walkCodes.none) return { version, since, walk: undefined }
-  const target = takeSeveral().map((ahead, partition) => (since[partition] ?? 0) + ahead)
-  const next = take() as LogPosition
-  const after = String.fromCharCode(...takeSeveral()) || undefined
+  const target = nextNumbers().map((ahead, partition) => (since[partition] ?? 0) + ahead)
+  const next = nextNumber() as LogPosition
+  const after = String.fromCharCode(...nextNumbers()) || undefined
   return { version, since, walk: { target, next, after, isFirst: kind === walkCodes.first } }
 }
 

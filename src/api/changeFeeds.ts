@@ -2,7 +2,7 @@ import { formSchema, servedForm, servedFormSummary } from '../core/model/form.ts
 import { servedSubmission, servedSubmissionSummary, submissionSchema } from '../core/model/submission.ts'
 import { changesRoute } from './changes.ts'
 import type { Endpoint } from './endpoint.ts'
-import { changeSchema, changesSchema, jsonSchemaOf } from './openapi/jsonSchema.ts'
+import { changedRowSchema, changesPageSchema, jsonSchemaOf } from './openapi/jsonSchema.ts'
 
 const descriptionOf = (items: string): string =>
   `All ${items} of the key's team that are new, changed or deleted since a cursor. Repeat the request with the \`cursor\` of the last answer until ` +
@@ -10,10 +10,10 @@ const descriptionOf = (items: string): string =>
   'each row comes once, without deletions. After 410, start without a cursor, and drop the rows that this walk does not name.'
 
 export const feedSchemas = {
-  FormChange: changeSchema(jsonSchemaOf(formSchema), servedFormSummary, servedForm),
-  SubmissionChange: changeSchema(jsonSchemaOf(submissionSchema), servedSubmissionSummary, servedSubmission),
-  FormChanges: changesSchema('FormChange'),
-  SubmissionChanges: changesSchema('SubmissionChange'),
+  FormChange: changedRowSchema(jsonSchemaOf(formSchema), servedFormSummary, servedForm),
+  SubmissionChange: changedRowSchema(jsonSchemaOf(submissionSchema), servedSubmissionSummary, servedSubmission),
+  FormChanges: changesPageSchema('FormChange'),
+  SubmissionChanges: changesPageSchema('SubmissionChange'),
 } as const
 
 export const feedEndpoints: readonly Endpoint<keyof typeof feedSchemas>[] = [

@@ -64,10 +64,7 @@ type ChangesRequest = {
   readonly pick: PickRow
 }
 
-/**
- * `cursor`: where the next answer begins. `hasMore`: whether the walk has more pages. `isCurrent`: whether the client now has every change before the
- * watermark of the answer.
- */
+/** `cursor`: where the next answer begins. `isCurrent`: whether the client now has every change before the watermark of the answer. */
 type Page = {
   readonly items: readonly Buffer[]
   readonly cursor: string
@@ -122,7 +119,7 @@ async function send(ctx: RouteContext, { items, cursor, hasMore }: Page): Promis
 const itemsBegin = Buffer.from('{"items":[')
 const comma = Buffer.from(',')
 
-const noPositions = (why: string) => unavailable('positions', new Error(why))
+const noPositions = (reason: string) => unavailable('positions', new Error(reason))
 
 async function readVisible({ ctx, deps, scope }: ChangesRequest): Promise<VisibleList> {
   const { freshness, visible } = await deps.visibleLists.read(scope.type, scope.teamId)
@@ -150,20 +147,20 @@ async function beginNow(request: ChangesRequest): Promise<Page> {
 const start = 0 as LogPosition
 
 /**
- * The next page of the cursor's open walk, or the first page of a new walk. Nothing is new if no walk is open, and the list still has the version
- * that was read with the last target. If this process knows the cursor's key, it then needs neither Elasticsearch nor another read of Redis.
+ * The next page of the cursor's open walk, or the first page of a new walk. Nothing is new if no walk is open, and the list still has the cursor's
+ * version. If this process has cached the cursor's key, that answer needs neither Elasticsearch nor another read of Redis.
  */
-async function continueFrom(request: ChangesRequest, sent: string): Promise<Page> {
+async function continueFrom(request: ChangesRequest, cursorText: string): Promise<Page> {
   const { ctx, deps, scope } = request
-  const sealed = sealedCursorOf(sent, scope.type)
-  const key = deps.visibleLists.knownKey(sealed.keyId)
-  const known = key && openedWith(sealed, key, scope)
+  const sealed = sealedCursorOf(cursorText, scope.type)
+  const cachedKey = deps.visibleLists.cachedKey(sealed.keyId)
+  const openedCursor = cachedKey && openedWith(sealed, cachedKey, scope)
   const current = ctx.state.freshness.versions[scope.type]
-  if (known?.walk === undefined && current !== null && known?.version === hashVersion(current))
-    return { items: [], cursor: sent, hasMore: false, isCurrent: true }
+  if (openedCursor?.walk === undefined && current !== null && openedCursor?.version === hashVersion(current))
+    return { items: [], cursor: cursorText, hasMore: false, isCurrent: true }
   const visible = await readVisible(request)
   if (keyIdOf(visible.cursorKey) !== sealed.keyId) throw apiError('cursor_expired')
-  const cursor = known ?? openedWith(sealed, visible.cursorKey, scope)
+  const cursor = openedCursor ?? openedWith(sealed, visible.cursorKey, scope)
   return await walk(request, visible, ...walkFrom(cursor, visible))
 }
 
@@ -173,6 +170,7 @@ function sealedCursorOf(text: string, type: EntityType): SealedCursor {
     case 'sealed':
       return parsed
     case 'newer':
+      // 503: another process, of the later release, can open the cursor.
       throw unavailable('capacity', new Error('a later release has issued the cursor'))
     case 'invalid':
       throw invalidCursor()
@@ -188,13 +186,13 @@ function openedWith(sealed: SealedCursor, key: VisibleList['cursorKey'], scope: 
   return cursor
 }
 
-type Begun = Pick<ChangeCursor, 'version' | 'since'>
+type WalkOrigin = Pick<ChangeCursor, 'version' | 'since'>
 
-function walkFrom({ version, since, walk: open }: ChangeCursor, visible: VisibleList): [Begun, Walk] {
+function walkFrom({ version, since, walk: open }: ChangeCursor, visible: VisibleList): [WalkOrigin, Walk] {
   const offsets = offsetsOf(visible)
   if (open === undefined) {
     // Redis may have been restored from an earlier state, with lower positions: the client must not go back.
-    const target = longest(offsets, since).map((_, partition) =>
+    const target = longer(offsets, since).map((_, partition) =>
       Math.max(offsets[partition] ?? 0, since[partition] ?? 0),
     )
     return [
@@ -202,59 +200,62 @@ function walkFrom({ version, since, walk: open }: ChangeCursor, visible: Visible
       { target, next: start, after: undefined, isFirst: false },
     ]
   }
-  // If visible positions are below the target, Redis was restored from an earlier state: rows below the target may not be searchable yet. The walk
-  // would end without these rows, and the next walk would begin after them.
+  // Redis was restored from an earlier state with lower positions: rows below the target may not be searchable yet. The walk would end without these
+  // rows, and the next walk would begin after them.
   if (open.target.some((offset, partition) => (offsets[partition] ?? 0) < offset))
     throw noPositions('visible positions are below the target of a walk')
   return [{ version, since }, open]
 }
 
-const longest = (some: Offsets, others: Offsets): Offsets => (some.length > others.length ? some : others)
+const longer = (left: Offsets, right: Offsets): Offsets => (left.length > right.length ? left : right)
 
 async function walk(
   { ctx, deps, scope, limit, pick }: ChangesRequest,
   visible: VisibleList,
-  begun: Begun,
+  origin: WalkOrigin,
   { target, next, after, isFirst }: Walk,
 ): Promise<Page> {
   const { type, teamId, view } = scope
   const { version, indices, cursorKey } = visible
   const list = { ...deps.indexReader, type, teamId, version, indices }
-  const ranges = rangesFrom(isFirst ? rangesOfFirst(target, offsetsOf(visible)) : rangesOf(begun.since, target), next)
-  // The first page after a cursor mostly has few changes in each partition, so it searches all ranges at once.
+  const ranges = rangesFrom(
+    isFirst ? rangesOfFirstWalk(target, offsetsOf(visible)) : rangesBetween(origin.since, target),
+    next,
+  )
+  // The first page of a later walk mostly has few changes in each partition, so it searches all ranges at once.
   const isLong = isFirst || next > start
   const search = { list, ranges, after, isLong, hasDeletions: !isFirst, limit, view, pick }
   const changes: ChangesPage =
     ranges.length === 0 ? { items: [], next: undefined } : await searchChanges(search, ctx.state.turns)
-  const { items, next: place } = changes
+  const { items, next: nextPlace } = changes
   const cursor =
-    place === undefined
-      ? { version: begun.version, since: target, walk: undefined }
-      : { ...begun, walk: { target, next: place.at, after: place.after, isFirst } }
-  const hasMore = place !== undefined
+    nextPlace === undefined
+      ? { version: origin.version, since: target, walk: undefined }
+      : { ...origin, walk: { target, next: nextPlace.at, after: nextPlace.after, isFirst } }
+  const hasMore = nextPlace !== undefined
   // Since a walk of several pages began, the list may have got changes above its target.
-  const isCurrent = !hasMore && begun.version === hashVersion(version)
+  const isCurrent = !hasMore && origin.version === hashVersion(version)
   return { items, cursor: sealCursor(cursor, cursorKey, scope), hasMore, isCurrent }
 }
 
-const rangesOf = (since: Offsets, target: Offsets): readonly PositionRange[] =>
+const rangesBetween = (since: Offsets, target: Offsets): readonly PositionRange[] =>
   target.map((offset, partition) => ({
     from: positionAt(partition, since[partition] ?? 0),
     below: positionAt(partition, offset),
   }))
 
 /**
- * A walk without a cursor reads all positions below its target, and all positions that are not visible yet. Why the latter:
+ * A walk that began without a cursor reads all positions below its target, and all that are not visible yet. Why these:
  *
  * 1. Offset 3 has revision 1 of entity `a`; every list shows `a` since.
  * 2. Offset 11 has revision 2, which replaces revision 1 in Elasticsearch. The visible position stays 10, because the record at offset 10 is retried.
  * 3. A walk of the positions below 10 would leave out `a`. So the client gets revision 2 now, and again once offset 11 is visible.
  *
  * Positions between the target and the visible position, which has grown since, belong to the next walk. Position 0 is always read: entities that a
- * rebuild has carried over from a replaced log share it.
+ * rebuild has carried over from a replaced log share position 0.
  */
-const rangesOfFirst = (target: Offsets, visible: Offsets): readonly PositionRange[] =>
-  longest(target, visible).flatMap((_, partition) => {
+const rangesOfFirstWalk = (target: Offsets, visible: Offsets): readonly PositionRange[] =>
+  longer(target, visible).flatMap((_, partition) => {
     const below = Math.max(target[partition] ?? 0, partition === 0 ? 1 : 0)
     const from = positionAt(partition, 0)
     const end = endOfPositions(partition)

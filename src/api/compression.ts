@@ -9,7 +9,7 @@ const minCompressedBytes = 1_024
 
 const { constants } = zlib
 
-/** In order of preference. */
+/** In this server's order of preference. */
 const encodings = ['zstd', 'br', 'gzip', 'deflate', 'identity'] as const
 export type Compression = Exclude<(typeof encodings)[number], 'identity'>
 
@@ -47,7 +47,7 @@ export const compressed = async (body: Buffer, compression: Compression | undefi
 export const compressedStream = (body: Readable, compression: Compression): Readable =>
   pipeline(body, compressors[compression].stream(), () => undefined)
 
-/** The encoding that the client prefers; of equals, the first in `encodings`. Undefined: send uncompressed, even if the client refuses `identity`. */
+/** The encoding that the client prefers; of equally preferred ones, the first in `encodings`. Undefined: none, even if the client refuses `identity`. */
 export function compressionFor(ctx: RouteContext): Compression | undefined {
   const accepted = ctx.get('Accept-Encoding')
   if (accepted === '') return undefined

@@ -13,7 +13,7 @@ import type { VisibleLists } from './visibleLists.ts'
 export type ApiState = {
   requestId: string
   accountKey?: FoundKey
-  /** How long `Prefer: wait` has held the request, in ms; undefined without it. */
+  /** How long `Prefer: wait` has delayed the request, in ms; undefined without `Prefer: wait`. */
   waitedMs?: () => number
   /** When the first part of a streamed answer was ready (`performance.now`). */
   firstPartMs?: number
@@ -36,14 +36,14 @@ export type ParameterReader = <Schema extends z.ZodObject>(ctx: RouteContext, sc
 
 export type ExportParts = AsyncGenerator<Buffer, void, undefined>
 
-/** Resolves once the first part is ready, so that a failure before it still gets an error status. */
-export type StartStream = (what: 'exports' | 'large pages', ctx: RouteContext, parts: ExportParts) => Promise<Readable>
+/** Resolves once the first part is ready, so that a failure before this part still gets an error status. */
+export type StartStream = (queue: 'exports' | 'large pages', ctx: RouteContext, parts: ExportParts) => Promise<Readable>
 
 /** Calls `onRefused` once the request's key is no longer accepted. The returned function stops watching. */
 export type WatchKey = (ctx: RouteContext, onRefused: () => void) => () => void
 
 /**
- * Holds a request with `Prefer: wait=N` until `hasRows` resolves to true or the time is over, and updates the freshness in the state. Without
+ * Delays a request with `Prefer: wait=N` until `hasRows` resolves to true or the time is over, and updates `freshness` in the state. Without
  * `Prefer: wait`, or if too many requests wait, returns at once, without calling `hasRows`.
  */
 export type WaitForChange = (ctx: RouteContext, type: EntityType, hasRows: () => Promise<boolean>) => Promise<void>

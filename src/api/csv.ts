@@ -47,13 +47,13 @@ function columnsOfMembers(prefix: string, served: Served, codes: readonly string
 const oneColumn = (name: string): Columns => ({ names: [name], cells: (raw) => [cellOf(raw)] })
 
 function answerColumns(codes: readonly string[]): Columns {
-  const known = new Set(codes)
+  const codesWithColumn = new Set(codes)
   return {
     names: [...codes, otherAnswers].map((code) => `data.${code}`),
     cells: (raw) => {
       const answers = rawMembers(raw ?? 'null')
-      const unknown = [...answers].filter(([code]) => !known.has(code))
-      const others = unknown.length === 0 ? '' : jsonCell(renderObject(unknown))
+      const otherMembers = [...answers].filter(([code]) => !codesWithColumn.has(code))
+      const others = otherMembers.length === 0 ? '' : jsonCell(renderObject(otherMembers))
       return [...codes.map((code) => cellOf(answers.get(code))), others]
     },
   }
@@ -81,26 +81,26 @@ export function cellOf(raw: string | undefined): string {
 }
 
 /** As OWASP advises, a single quote precedes text that a spreadsheet would run as a formula. */
-const textCell = (text: string): string => quoted(text.replace(runnable, "'"))
+const textCell = (text: string): string => quote(text.replace(runnable, "'"))
 
 /** JSON of the same value: the first character of a text that a spreadsheet would run becomes a JSON escape. */
 const jsonCell = (raw: string): string =>
-  quoted(raw.replace(runnableInJson, (_found, before: string, start: string) => `${before}${escapeOf(start)}`))
+  quote(raw.replace(runnableInJson, (_found, before: string, start: string) => `${before}${escapeOf(start)}`))
 
-const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`
+const quote = (text: string): string => `"${text.replaceAll('"', '""')}"`
 
-/** Also in full width, which spreadsheets in East Asian languages accept. */
+/** Begins a formula. Spreadsheets in East Asian languages accept full width. */
 const formulaStart = '[=+\\-@＝＋－＠]'
 /**
- * Spreadsheets may skip these before a formula. The single quote is included: `'=1` gets a second quote, so that a reader can always remove the
- * first.
+ * What spreadsheets may skip before a formula. The single quote is included: `'=1` gets a second quote, so that a reader can always remove the
+ * first quote.
  */
-const skipped = "[ '\\0\\v\\f\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]*"
+const skippable = "[ '\\0\\v\\f\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]*"
 
 /**
  * Where a spreadsheet would run text: at its start, and after a semicolon, tab or line break, where a spreadsheet with another separator begins a
- * cell. At the start also before tab, line break and NUL, which spreadsheets may drop.
+ * cell. At its start also before tab, line break and NUL, which spreadsheets may drop.
  */
-const runnable = new RegExp(`(?<=^|[;\\t\\r\\n])(?=${skipped}${formulaStart})|^(?=${skipped}[\\t\\r\\n\\0])`, 'g')
+const runnable = new RegExp(`(?<=^|[;\\t\\r\\n])(?=${skippable}${formulaStart})|^(?=${skippable}[\\t\\r\\n\\0])`, 'g')
 /** JSON text has neither tabs nor line breaks, and never begins like a formula. */
-const runnableInJson = new RegExp(`(;${skipped})(${formulaStart})`, 'g')
+const runnableInJson = new RegExp(`(;${skippable})(${formulaStart})`, 'g')

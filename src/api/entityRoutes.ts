@@ -47,17 +47,17 @@ type ListRequest = {
 
 export function detailRoute<Schema extends z.ZodObject>(
   type: EntityType,
-  own: Schema,
+  ownParameters: Schema,
   render: (detail: Buffer, parameters: z.output<Schema>) => Buffer,
 ) {
-  const schema = own.extend(fieldsParameter(lists[type].full))
+  const schema = ownParameters.extend(fieldsParameter(lists[type].full))
   const respondWithDetail: Route = async (ctx, { readParameters, indexReader, answers }) => {
     const parameters = readParameters(ctx, schema) as z.output<Schema> & { readonly fields?: string }
     const pick = pickFields(selectedFields(parameters.fields, lists[type].full))
     const validators = validatorsOf(ctx, type, parameters)
     const { accountKey, turns } = ctx.state
     const id = ctx.params['id'] ?? ''
-    const whole = async () => {
+    const makeWhole = async () => {
       const { version, indices } = validators
       const list = { ...indexReader, type, teamId: accountKey.teamId, version, indices }
       const bytes = await weighDetail(list, id, turns.run)
@@ -66,7 +66,7 @@ export function detailRoute<Schema extends z.ZodObject>(
       if (detail === undefined) throw apiError('not_found', type === 'forms' ? 'no such form' : 'no such record')
       return { body: pick(render(detail, parameters)) }
     }
-    await respond(ctx, answers, validators, { kind: 'whole', whole, mayBeMissing: true })
+    await respond(ctx, answers, validators, { kind: 'whole', makeWhole, mayBeMissing: true })
   }
   return { parameters: schema, respond: respondWithDetail }
 }
@@ -74,19 +74,19 @@ export function detailRoute<Schema extends z.ZodObject>(
 /** A page as JSON, or an export as NDJSON or CSV. */
 export function listRoute<Selection extends Parameters>(
   type: EntityType,
-  own: z.ZodObject & z.ZodType<Selection>,
+  ownParameters: z.ZodObject & z.ZodType<Selection>,
   filtersOf: (teamId: TeamId, selection: Selection, hasAnswers: boolean) => Filters,
 ) {
-  const schema = own.extend(fieldsParameter(lists[type].summary, lists[type].full))
+  const schema = ownParameters.extend(fieldsParameter(lists[type].summary, lists[type].full))
   const schemas = {
     page: schema.superRefine(
-      expectDefaults(exportParameters, `belongs to exports (Accept: ${ndjson}): it must be left out of a page`),
+      refuseUnlessDefault(exportParameters, `belongs to exports (Accept: ${ndjson}): it must be left out of a page`),
     ),
-    [ndjson]: schema.superRefine(ofPages),
+    [ndjson]: schema.superRefine(refusePageParameters),
     [csv]: schema
-      .superRefine(ofPages)
+      .superRefine(refusePageParameters)
       .superRefine(
-        expectDefaults(exportParameters, `belongs to NDJSON (Accept: ${ndjson}): it must be left out of CSV`),
+        refuseUnlessDefault(exportParameters, `belongs to NDJSON (Accept: ${ndjson}): it must be left out of CSV`),
       ),
   }
   const respondWithList: Route = async (ctx, deps) => {
@@ -95,7 +95,7 @@ export function listRoute<Selection extends Parameters>(
     const fields = selectedFields(parameters.fields, lists[type][parameters.view])
     const filters = filtersOf(ctx.state.accountKey.teamId, parameters, deps.indexReader.hasAnswers)
     const request = { ctx, deps, type, parameters, fields, filters }
-    // CSV of one form's submissions has a column for each field of the form, so its ETag depends on the forms, too.
+    // CSV of one form's submissions has a column for each field of the form, so the ETag depends on the forms, too.
     const otherTypes = format === csv && parameters.formId !== undefined ? (['forms'] as const) : []
     const validators = validatorsOf(ctx, type, { ...parameters, as: format }, ...otherTypes)
     const maker = format === undefined ? pageMaker(request, validators) : exportMaker(request, format)
@@ -110,21 +110,21 @@ function pageMaker(request: ListRequest, { version, indices }: Validators): Answ
   const { accountKey, turns } = ctx.state
   const pick = pickFields(fields)
   const list = { ...deps.indexReader, type, teamId: accountKey.teamId, version, indices }
-  const whole = async () => {
+  const makeWhole = async () => {
     const page = await readPage(list, filters, parameters, turns)
     return { body: renderPage(parameters, page, pick), totalDocs: page.total }
   }
-  const parts = async () => {
+  const startParts = async () => {
     let totalDocs = 0
     const rows = exportPage(list, filters, parameters, turns.runPart)
     const rendered = renderPageParts(parameters, rows, pick, (total) => (totalDocs = total))
     const body = await deps.startStream('large pages', ctx, rendered)
     return { body, totalDocs, contentType: 'json' }
   }
-  return { kind: 'whole or parts', whole, parts }
+  return { kind: 'whole or parts', makeWhole, startParts }
 }
 
-/** Not cached with the page, because requests that differ in ignored parameters share a cached page. */
+/** `Link` is not cached with the page: requests that differ in ignored parameters share a page. */
 function setLink({ ctx, deps, type, parameters }: ListRequest, totalDocs: number): void {
   const link = pageLinks(`${deps.baseUrl}/${lists[type].path}`, ctx.querystring, parameters, totalDocs)
   if (link !== undefined) ctx.set('Link', link)
@@ -138,8 +138,8 @@ function exportMaker(request: ListRequest, format: ExportFormat): AnswerMaker {
   const content = { filters, view, pick: pickFields(fields) }
   const forms = { ...deps.indexReader, type: 'forms' as const, teamId, version: null, indices: freshness.indices.forms }
   const readTable = () => readCsvTable(forms, fields ?? lists[type].summary, formId, turns.runPart)
-  const parts = async () => {
-    const indices = await nameChangesCursor(request)
+  const startParts = async () => {
+    const { indices } = await setChangesCursor(request)
     const rows = exportList({ ...deps.indexReader, type, teamId, indices }, content, turns.runPart)
     const lines = format === ndjson ? ndjsonLines(rows) : csvLines(readTable, rows)
     return {
@@ -147,7 +147,7 @@ function exportMaker(request: ListRequest, format: ExportFormat): AnswerMaker {
       contentType: format === csv ? csvContentType : format,
     }
   }
-  return { kind: 'parts', parts }
+  return { kind: 'parts', startParts }
 }
 
 /**
@@ -158,21 +158,21 @@ function exportMaker(request: ListRequest, format: ExportFormat): AnswerMaker {
  * 2. A rebuild switches to new indices, which lack a row below the positions.
  * 3. The export searches the new indices: the client gets the row neither in the export nor in the change feed.
  */
-async function nameChangesCursor({ ctx, deps, type, parameters, fields }: ListRequest) {
+async function setChangesCursor({ ctx, deps, type, parameters, fields }: ListRequest) {
   const { teamId } = ctx.state.accountKey
   const { freshness, visible } = await deps.visibleLists.read(type, teamId)
   // A topic may have too many partitions for a cursor. Then its list has no change feed, but can be exported.
   const cursor = visible && attempt(() => cursorNow(visible, { type, teamId, view: parameters.view, fields }))
   if (cursor !== undefined) ctx.set('Changes-Cursor', cursor)
-  return freshness.indices[type]
+  return { indices: freshness.indices[type] }
 }
 
-/** Refuses parameters that do not apply to a format, unless they have their default values, which some clients always send. */
-function expectDefaults(schemas: Readonly<Record<string, z.ZodType>>, message: string) {
+/** Refuses parameters that do not apply to a format, unless they have their default values: some clients always send these. */
+function refuseUnlessDefault(schemas: Readonly<Record<string, z.ZodType>>, message: string) {
   const defaults = Object.entries(schemas).map(([name, schema]) => [name, schema.parse(undefined)] as const)
   return (parameters: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {
     for (const [name, value] of defaults)
       if (parameters[name] !== value) context.addIssue({ code: 'custom', path: [name], message })
   }
 }
-const ofPages = expectDefaults(pageParameters, 'belongs to pages: it must be left out of an export')
+const refusePageParameters = refuseUnlessDefault(pageParameters, 'belongs to pages: it must be left out of an export')

@@ -9,7 +9,7 @@ import { ElasticsearchUnavailable } from './search/searchClient.ts'
 
 export const allowedMethods = 'GET, HEAD, OPTIONS'
 
-/** If the message depends on the request, this is an example. */
+/** Status, and default message: an example if messages depend on the request. */
 export const errorAnswers = {
   bad_request: [400, 'limit must be an integer from 1 to 100, not "500"'],
   unauthorized: [401, 'a valid account API key is required: Authorization: Bearer <API_KEY>'],
@@ -56,7 +56,6 @@ export const unavailable = (dependency: (typeof dependencies)[number], cause: Er
     cause,
   })
 
-/** An unexpected value is a bug: `internal_error`. */
 function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof HttpError) return thrown
   if (thrown instanceof ElasticsearchUnavailable) return unavailable('elasticsearch', thrown)
@@ -77,7 +76,7 @@ export const errors =
       await next()
     } catch (thrown) {
       const error = toApiError(thrown)
-      // After a disconnection, the error may be only its consequence.
+      // A disconnection may itself have caused the error.
       if (ctx.writable) {
         logCause(log, ctx.state.requestId, error)
         if (error.rejection !== undefined) onRejected(error.rejection)

@@ -7,7 +7,7 @@ import type { RouteContext } from './context.ts'
 
 type Parameters = Readonly<Record<string, unknown>>
 
-/** How fresh an answer is. Validators are read before the query, so the answer has every change that they promise, and may have later changes. */
+/** How fresh an answer is. Validators are read before the query: the answer has every change that validators promise, and may have later changes. */
 export interface Validators {
   /** Null while unknown. */
   readonly version: ListVersion | null
@@ -28,8 +28,10 @@ export function validatorsOf(
 ): Validators {
   const { watermark, versions, indices } = ctx.state.freshness
   const version = versions[type]
-  const all = [version, ...otherTypes.map((other) => versions[other])]
-  const etag = all.includes(null) ? undefined : etagOf(ctx.state.accountKey.teamId, all, ctx.path, parameters)
+  const allVersions = [version, ...otherTypes.map((other) => versions[other])]
+  const etag = allVersions.includes(null)
+    ? undefined
+    : etagOf(ctx.state.accountKey.teamId, allVersions, ctx.path, parameters)
   return { version, etag, watermark, indices: indices[type] }
 }
 
@@ -44,9 +46,9 @@ function etagOf(
   path: string,
   parameters: Parameters,
 ): string {
-  const present = Object.entries(parameters).filter(([, value]) => value !== undefined)
-  const sorted = present.sort(([a], [b]) => (a < b ? -1 : 1))
-  const text = JSON.stringify([renderingVersion, teamId, versions, path, sorted])
+  const presentEntries = Object.entries(parameters).filter(([, value]) => value !== undefined)
+  const sortedEntries = presentEntries.sort(([a], [b]) => (a < b ? -1 : 1))
+  const text = JSON.stringify([renderingVersion, teamId, versions, path, sortedEntries])
   return `W/"${hash('sha256', text, 'base64url').slice(0, etagCharacters)}"`
 }
 

@@ -30,23 +30,23 @@ const maxPages = { maxRunning: 16, maxRunningPerTeam: 2, maxWaiting: 1_000, maxW
 export const streamQueues = () => ({ exports: new FairQueue(maxExports), 'large pages': new FairQueue(maxPages) })
 
 /**
- * A failure or a revoked key before the first part gets an error status. Later, the connection is reset, so that no client mistakes a part for the
- * whole.
+ * A failure or a revoked key before the first part gets an error status. Later, either resets the connection, so that no client mistakes a part for
+ * the whole.
  */
 export function createStreams(watchKey: WatchKey, queues = streamQueues()): StartStream {
-  return async (what, ctx, parts) => {
+  return async (queueName, ctx, parts) => {
     const { teamId } = ctx.state.accountKey
-    const queue = queues[what]
-    const ended = new AbortController()
-    const { signal } = ended
-    const unwatch = watchKey(ctx, () => ended.abort(unauthorized(true)))
+    const queue = queues[queueName]
+    const streamAbort = new AbortController()
+    const { signal } = streamAbort
+    const unwatch = watchKey(ctx, () => streamAbort.abort(unauthorized(true)))
     whenClosed(ctx.res, () => {
       unwatch()
-      ended.abort(unavailable('capacity', new Error('the client has disconnected')))
+      streamAbort.abort(unavailable('capacity', new Error('the client has disconnected')))
     })
-    const permit = what === 'large pages' ? await queue.acquire(teamId, signal) : queue.acquireNow(teamId)
+    const permit = queueName === 'large pages' ? await queue.acquire(teamId, signal) : queue.acquireNow(teamId)
     if (permit.kind === 'aborted') signal.throwIfAborted()
-    const release = releaseOrThrow(permit, what)
+    const release = releaseOrThrow(permit, queueName)
     const stream = Readable.from(parts, { objectMode: false })
     stream.once('close', release)
     await once(stream, 'readable', { signal })
@@ -69,7 +69,7 @@ export function createStreams(watchKey: WatchKey, queues = streamQueues()): Star
     stream.once('error', breakOff)
     // Without this header, nginx would delay parts until its buffers are full.
     ctx.set('X-Accel-Buffering', 'no')
-    // Node never reads the body of an answer to HEAD, so the stream would never end by itself.
+    // Node never reads the body of an answer to HEAD, so the stream would never end.
     if (ctx.method === 'HEAD') stream.destroy()
     return stream
   }
@@ -96,13 +96,13 @@ export async function readCsvTable(
   return csvTable(served, form === undefined ? [] : answerCodes(form))
 }
 
-/** The header is sent with the first rows, so that a failure before them still gets an error status. */
+/** The table's header is sent with the first rows, so that a failure before these still gets an error status. */
 export async function* csvLines(readTable: () => Promise<CsvTable>, rows: AsyncIterable<readonly Buffer[]>) {
   const table = await readTable()
-  let before = table.header
+  let unsentHeader = table.header
   for await (const part of rows) {
-    yield Buffer.from(before + part.map((row) => table.row(row)).join(''))
-    before = ''
+    yield Buffer.from(unsentHeader + part.map((row) => table.row(row)).join(''))
+    unsentHeader = ''
   }
-  if (before !== '') yield Buffer.from(before)
+  if (unsentHeader !== '') yield Buffer.from(unsentHeader)
 }

@@ -1,7 +1,7 @@
 /** A second call has no effect. */
 export type Release = () => void
 
-/** `full`: no room in total, or in the queue. `own-share`: the team uses its own share. `aborted`: by the caller. */
+/** `full`: no room in total, or in the queue. `own-share`: no room in the team's share. `aborted`: by the caller. */
 export type Permit =
   | { readonly kind: 'granted'; readonly release: Release }
   | { readonly kind: 'full' }
@@ -9,7 +9,7 @@ export type Permit =
   | { readonly kind: 'aborted' }
 
 type Bounds = {
-  /** The most weight of all permits, and of one team's permits. */
+  /** The most weight of all permits in use, and of one team's. */
   readonly maxRunning: number
   readonly maxRunningPerTeam: number
   readonly maxWaiting?: number
@@ -18,7 +18,7 @@ type Bounds = {
 
 type Waiter = { readonly weight: number; admit(): void }
 type Team = { running: number; readonly waiting: Set<Waiter> }
-/** The waiter whose turn it is, but for which there is too little room. `overtaking`: the running weight that was admitted since. */
+/** The waiter whose turn it is, but for which there is too little room. `overtaking`: the weight of running permits that were granted since. */
 type Next = { readonly waiter: Waiter; readonly team: Team; overtaking: number }
 
 /**
@@ -26,8 +26,8 @@ type Next = { readonly waiter: Waiter; readonly team: Team; overtaking: number }
  * than its team's share weighs the whole share.
  *
  * Room that becomes free is reserved for the next waiter; others get only room that it will not need. Example: there is room for 10, permits of
- * weight 6 run, and the next waiter wants 8. Then 2 more may be admitted, because 8 and 2 fit together. So light waiters neither overtake a heavy
- * waiter for ever, nor are blocked by it.
+ * weight 6 in total run, and the next waiter wants 8. Then 2 more may be admitted, because 8 and 2 fit together. So light waiters neither overtake a
+ * heavy waiter for ever, nor are blocked by it.
  */
 export class FairQueue {
   readonly #bounds: Bounds
@@ -47,17 +47,22 @@ export class FairQueue {
     return this.#teams.size
   }
 
-  /** The part (0 to 1) of the capacity that permits use. */
+  /** The part (0 to 1) of the capacity that running permits occupy. */
   get taken(): number {
     return this.#running / this.#bounds.maxRunning
   }
 
-  async acquire(name: string, signal: AbortSignal, requested = 1, maxWaitMs = this.#bounds.maxWaitMs): Promise<Permit> {
+  async acquire(
+    name: string,
+    signal: AbortSignal,
+    requestedWeight = 1,
+    maxWaitMs = this.#bounds.maxWaitMs,
+  ): Promise<Permit> {
     if (signal.aborted) return { kind: 'aborted' }
     const team = this.#teamOf(name)
-    const weight = Math.min(requested, this.#bounds.maxRunningPerTeam)
+    const weight = Math.min(requestedWeight, this.#bounds.maxRunningPerTeam)
     const isFirst = team.waiting.size === 0
-    if (isFirst && this.#isWithinShare(team, weight) && this.#hasRoomFor(weight)) return this.#take(name, team, weight)
+    if (isFirst && this.#isWithinShare(team, weight) && this.#hasRoomFor(weight)) return this.#grant(name, team, weight)
     if (this.#waiting >= (this.#bounds.maxWaiting ?? 0)) return { kind: 'full' }
     return await this.#wait(name, team, weight, maxWaitMs, signal)
   }
@@ -66,7 +71,7 @@ export class FairQueue {
   acquireNow(name: string): Permit {
     const team = this.#teamOf(name)
     if (team.waiting.size > 0 || team.running + 1 > this.#bounds.maxRunningPerTeam) return { kind: 'own-share' }
-    return this.#hasRoomFor(1) ? this.#take(name, team, 1) : { kind: 'full' }
+    return this.#hasRoomFor(1) ? this.#grant(name, team, 1) : { kind: 'full' }
   }
 
   /** However small `part` is, one permit is granted while nothing runs. */
@@ -87,8 +92,8 @@ export class FairQueue {
     (this.#next === undefined ||
       this.#next.waiter.weight + this.#next.overtaking + weight <= this.#bounds.maxRunning * this.openPart)
 
-  #fits = (taken: number, weight: number, room: number): boolean =>
-    taken === 0 || taken + weight <= room * this.openPart
+  #fits = (running: number, weight: number, max: number): boolean =>
+    running === 0 || running + weight <= max * this.openPart
 
   #wait(name: string, team: Team, weight: number, maxWaitMs: number | undefined, signal: AbortSignal) {
     const { promise, resolve } = Promise.withResolvers<Permit>()
@@ -101,35 +106,35 @@ export class FairQueue {
     }
     const giveUp = (kind: 'full' | 'own-share' | 'aborted'): void => {
       dequeue()
-      this.#forget(name, team)
+      this.#forgetIfIdle(name, team)
       resolve({ kind })
       this.#admitWaiting()
     }
     const onAbort = (): void => giveUp('aborted')
-    const waitsForOthers = (): boolean => {
+    const waitsForOtherTeams = (): boolean => {
       // A waiter behind another waiter of its team waits for its own team.
       const isFirst = team.waiting.values().next().value === waiter
-      const fitsOthers = this.#fits(this.#running - team.running, weight, this.#bounds.maxRunning)
-      return !fitsOthers || (isFirst && this.#isWithinShare(team, weight))
+      const fitsBesideOtherTeams = this.#fits(this.#running - team.running, weight, this.#bounds.maxRunning)
+      return !fitsBesideOtherTeams || (isFirst && this.#isWithinShare(team, weight))
     }
-    const timer = setTimeout(() => giveUp(waitsForOthers() ? 'full' : 'own-share'), maxWaitMs)
+    const timer = setTimeout(() => giveUp(waitsForOtherTeams() ? 'full' : 'own-share'), maxWaitMs)
     signal.addEventListener('abort', onAbort, { once: true })
     const waiter = {
       weight,
       admit: (): void => {
         dequeue()
-        resolve(this.#take(name, team, weight))
+        resolve(this.#grant(name, team, weight))
       },
     }
     this.#teams.set(name, team)
     team.waiting.add(waiter)
     this.#waiting++
-    // Makes the waiter the next one, if its turn has come.
+    // Makes the waiter `#next`, if its turn has come.
     this.#admitWaiting()
     return promise
   }
 
-  #take(name: string, team: Team, weight: number): Permit {
+  #grant(name: string, team: Team, weight: number): Permit {
     this.#teams.delete(name)
     this.#teams.set(name, team)
     const next = this.#next
@@ -143,7 +148,7 @@ export class FairQueue {
       if (next !== undefined) next.overtaking -= weight
       team.running -= weight
       this.#running -= weight
-      this.#forget(name, team)
+      this.#forgetIfIdle(name, team)
       this.#admitWaiting()
     }
     return { kind: 'granted', release }
@@ -169,7 +174,7 @@ export class FairQueue {
     return undefined
   }
 
-  #forget(name: string, team: Team): void {
+  #forgetIfIdle(name: string, team: Team): void {
     if (team.running === 0 && team.waiting.size === 0) this.#teams.delete(name)
   }
 }

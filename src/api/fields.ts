@@ -3,34 +3,34 @@ import { type Served, servedPair } from '../core/json/scanner.ts'
 import { apiError } from './errors.ts'
 import { show, text } from './parameters.ts'
 
-/** A submission's answers, by code: their names are not fixed. */
-const answers = 'data'
+/** The member with a submission's answers by code: the codes are not fixed. */
+const answersMember = 'data'
 
 const maxFields = 100
 
-/** `views`: served members of items, by view. The pattern accepts the names of all views; `selectedFields` validates those of one. */
-export function fieldsParameter(...views: readonly Served[]) {
-  const name = patternOf(views.reduce(mergedWith))
+/** The pattern accepts names from all `memberLists`, such as those of both views; `selectedFields` validates those of one view. */
+export function fieldsParameter(...memberLists: readonly Served[]) {
+  const name = patternOf(memberLists.reduce(mergedWith))
   const description =
     'Only these fields, with commas between their names; a dot stands before the name of a nested one, such as `result.score`. What follows ' +
     '`data.` is the code of an answer. Columns of CSV have this order, those within one object together. With `view=full`, the fields are those of a single item.'
   return { fields: text.meta({ description, pattern: `^${name}(,${name}){0,${maxFields - 1}}$`, examples: ['id'] }) }
 }
 
-export const mergedWith = (some: Served, others: Served): Served =>
-  others.reduce((merged, member) => {
+export const mergedWith = (members: Served, added: Served): Served =>
+  added.reduce((merged, member) => {
     const [name, inner = []] = servedPair(member)
-    const at = merged.findIndex((known) => servedPair(known)[0] === name)
-    const known = merged[at]
-    if (known === undefined) return merged.concat([member])
-    return merged.with(at, typeof known === 'string' ? member : [name, mergedWith(known[1], inner)])
-  }, some)
+    const at = merged.findIndex((other) => servedPair(other)[0] === name)
+    const present = merged[at]
+    if (present === undefined) return merged.concat([member])
+    return merged.with(at, typeof present === 'string' ? member : [name, mergedWith(present[1], inner)])
+  }, members)
 
 const patternOf = (served: Served): string => {
   const names = served.map((member) => {
     const [name, inner] = servedPair(member)
     if (inner !== undefined) return `${name}(\\.${patternOf(inner)})?`
-    return name === answers ? `${answers}(\\.[^,]*)?` : name
+    return name === answersMember ? `${answersMember}(\\.[^,]*)?` : name
   })
   return `(${names.join('|')})`
 }
@@ -46,8 +46,8 @@ export function selectedFields(fields: string | undefined, served: Served): Serv
   for (const path of paths) {
     if (!name.test(path))
       throw apiError('bad_request', `fields must be names of fields such as id,result.score, not ${show(path)}`)
-    const code = path.startsWith(`${answers}.`) ? path.slice(answers.length + 1) : undefined
-    select(selected, code === undefined ? path.split('.') : [answers, code])
+    const code = path.startsWith(`${answersMember}.`) ? path.slice(answersMember.length + 1) : undefined
+    select(selected, code === undefined ? path.split('.') : [answersMember, code])
   }
   return servedOf(selected)
 }
@@ -56,13 +56,13 @@ export function selectedFields(fields: string | undefined, served: Served): Serv
 type Selected = Map<string, Selected | 'whole'>
 
 function select(selected: Selected, [name = '', ...rest]: readonly string[]): void {
-  const known = selected.get(name)
-  if (known === 'whole') return
+  const earlier = selected.get(name)
+  if (earlier === 'whole') return
   if (rest.length === 0) {
     selected.set(name, 'whole')
     return
   }
-  const inner = known ?? (new Map() satisfies Selected)
+  const inner = earlier ?? (new Map() satisfies Selected)
   selected.set(name, inner)
   select(inner, rest)
 }
@@ -70,7 +70,7 @@ function select(selected: Selected, [name = '', ...rest]: readonly string[]): vo
 const servedOf = (selected: Selected): Served =>
   [...selected].map(([name, inner]) => (inner === 'whole' ? name : [name, servedOf(inner)]))
 
-/** Copies the selected members of a JSON object, byte for byte, without members that the object lacks. `selected` undefined: all members. */
+/** Copies the selected members of a JSON object, byte for byte, if the object has them. `selected` undefined: all members. */
 export const pickFields =
   (selected: Served | undefined) =>
   (row: Buffer): Buffer =>

@@ -22,7 +22,7 @@ const getFormParameters = z.object({
   includeReport: flag(true).describe('`false` leaves out `report`.'),
 })
 
-/** The first filter matches titles as typed; each further filter allows more typos. A blank `titleContains` matches every title. */
+/** The first filter matches titles as typed; each further filter allows more typos. */
 function formsFilters(teamId: TeamId, selection: z.output<typeof listFormsParameters>): Filters {
   const { scene, titleContains, changedSince, changedUntil } = selection
   const filters = [...termClauses('scene', scene), ...windowClauses('changedAt', changedSince, changedUntil)]

@@ -18,14 +18,14 @@ const maxIgnoredBytes = 256
 const maxCached = 200
 const maxCachedCharacters = 1_024
 
-/** `parameters` are frozen, because requests share them. `problem`: the first one. */
-type ParsedQuery = { readonly ignored: readonly string[] } & (
+/** `parameters` are frozen, because requests share them. `problem`: the query's first problem. */
+type ParsedQuery = { readonly ignoredNames: readonly string[] } & (
   | { readonly kind: 'valid'; readonly parameters: object }
   | { readonly kind: 'invalid'; readonly problem: string }
 )
 type ParseQuery = (querystring: string) => ParsedQuery
 
-/** The latest queries are cached, because dashboards repeat theirs. */
+/** The latest queries are cached, because dashboards repeat them. */
 export function parameterReader(registry: Registry): ParameterReader {
   const help = 'Unknown query parameters, which are ignored'
   const ignoredTotal = metricsIn(registry).counter('tidemark_http_ignored_parameters_total', help, ['route'])
@@ -34,9 +34,9 @@ export function parameterReader(registry: Registry): ParameterReader {
     const parse = parsers.get(schema) ?? cachingLatest(queryParser(schema))
     parsers.set(schema, parse)
     const query = parse(ctx.querystring)
-    if (query.ignored.length > 0) {
-      ignoredTotal.inc({ route: routeOf(ctx) ?? '' }, query.ignored.length)
-      ctx.set('Ignored-Parameters', renderIgnored(query.ignored))
+    if (query.ignoredNames.length > 0) {
+      ignoredTotal.inc({ route: routeOf(ctx) ?? '' }, query.ignoredNames.length)
+      ctx.set('Ignored-Parameters', renderIgnored(query.ignoredNames))
     }
     if (query.kind === 'invalid') throw apiError('bad_request', query.problem)
     return query.parameters as z.output<typeof schema>
@@ -48,6 +48,9 @@ function cachingLatest(parse: ParseQuery): ParseQuery {
   return (querystring) => (querystring.length <= maxCachedCharacters ? latest.memo(querystring) : parse(querystring))
 }
 
+/** Stands for a form field's code: `answer.<code>` is every name that begins with `answer.`, and may be repeated. */
+export const anyCode = '<code>'
+
 type ParameterName =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'fixed' }
@@ -56,46 +59,44 @@ type ParameterName =
 /** A problem names the parameter, its rule, and the value if one was sent. */
 function queryParser(schema: z.ZodObject): ParseQuery {
   const names = new Set(Object.keys(schema.shape))
-  const codeNames = [...names].filter((name) => name.endsWith(anyCode))
+  const namesWithCode = [...names].filter((name) => name.endsWith(anyCode))
   const nameOf = (sent: string): ParameterName => {
-    const name = codeNames.find((known) => sent.startsWith(beginningOf(known)))
+    const name = namesWithCode.find((nameWithCode) => sent.startsWith(beginningOf(nameWithCode)))
     if (name !== undefined) return { kind: 'with-code', name, code: sent.slice(beginningOf(name).length) }
     return { kind: names.has(sent) ? 'fixed' : 'unknown' }
   }
   return (querystring) => {
     // URLSearchParams strips one leading question mark, which may belong to the query itself.
     const query = Map.groupBy(new URLSearchParams(`?${querystring}`), ([name]) => name)
-    const sent: Record<string, unknown> = {}
+    const sentValues: Record<string, unknown> = {}
     const codes: [code: string, values: string[]][] = []
-    const ignored: string[] = []
-    let repeated: string | undefined
+    const ignoredNames: string[] = []
+    let repetition: string | undefined
     for (const [name, pairs] of query) {
       const values = pairs.map(([, value]) => value)
       const parameter = nameOf(name)
-      if (parameter.kind === 'unknown') ignored.push(name)
+      if (parameter.kind === 'unknown') ignoredNames.push(name)
       else if (parameter.kind === 'with-code') {
         codes.push([parameter.code, values])
-        sent[parameter.name] = codes
+        sentValues[parameter.name] = codes
       } else if (values.length > 1)
-        repeated ??= `${name} must be given only once, not as ${values.map(show).join(' and ')}`
-      else sent[name] = values[0]
+        repetition ??= `${name} must be given only once, not as ${values.map(show).join(' and ')}`
+      else sentValues[name] = values[0]
     }
-    if (repeated !== undefined) return { kind: 'invalid', problem: repeated, ignored }
-    const { data, error } = schema.safeParse(sent)
-    if (error === undefined) return { kind: 'valid', parameters: Object.freeze(data), ignored }
-    return { kind: 'invalid', problem: problemOf(error, sent), ignored }
+    if (repetition !== undefined) return { kind: 'invalid', problem: repetition, ignoredNames }
+    const { data, error } = schema.safeParse(sentValues)
+    if (error === undefined) return { kind: 'valid', parameters: Object.freeze(data), ignoredNames }
+    return { kind: 'invalid', problem: problemOf(error, sentValues), ignoredNames }
   }
 }
 
-function problemOf({ issues: [issue] }: z.ZodError, sent: Readonly<Record<string, unknown>>): string {
-  const [known = '', code, value = code === undefined ? sent[known] : undefined] = issue?.path.map(String) ?? []
-  const name = code === undefined ? known : known.replace(anyCode, () => cut(code))
+function problemOf({ issues: [issue] }: z.ZodError, sentValues: Readonly<Record<string, unknown>>): string {
+  const [parameter = '', code, value = code === undefined ? sentValues[parameter] : undefined] =
+    issue?.path.map(String) ?? []
+  const name = code === undefined ? parameter : parameter.replace(anyCode, () => cut(code))
   const shown = value === undefined ? '' : `, not ${show(String(value))}`
   return `${name} ${issue?.message}${shown}`
 }
-
-/** Stands for all names that begin with `answer.`, such as `answer.q1`. Such a parameter may be repeated. */
-export const anyCode = '<code>'
 
 const beginningOf = (name: string): string => name.slice(0, -anyCode.length)
 
@@ -113,8 +114,8 @@ function renderIgnored(names: readonly string[]): string {
   return asManyAsFit(beginning, ', ', rest)
 }
 
-function asManyAsFit(begun: string, separator: string, parts: readonly string[]): string {
-  let text = begun
+function asManyAsFit(beginning: string, separator: string, parts: readonly string[]): string {
+  let text = beginning
   for (const part of parts.map(encodeURIComponent)) {
     if (text.length + separator.length + part.length > maxIgnoredBytes) break
     text += separator + part
@@ -143,7 +144,7 @@ const windowBound = (edge: 'from' | 'to', description: string) =>
   parsed((text) => parseWindowBound(text, edge), `must be ${windowBoundRule}`)
     .optional()
     .meta({
-      // The union of `date-time` and `date` has no type in many languages.
+      // No `format`: the union of `date-time` and `date` has no type in many languages.
       pattern: windowBoundPattern,
       description,
       examples: ['2026-11-21T08:30:00Z', '2026-11-21'],
@@ -176,8 +177,8 @@ export const utc = 'UTC'
 const shortNames = /^(?:CET|EET|EST|GMT|HST|MET|MST|PRC|ROC|ROK|UCT|UTC|WET)$/i
 
 /**
- * Accepts IANA names in any letter case, and returns them as this process spells them; refuses offsets. A space is read as the `+` that URL decoding
- * has replaced.
+ * Accepts IANA names in any letter case, and returns them as this process spells them; refuses offsets. A space is read as the `+` from which URL
+ * decoding made it.
  */
 export function parseTimeZone(sent: string): string | undefined {
   const text = sent.replace(' ', '+')
@@ -199,7 +200,7 @@ export const value = anyText.min(1, 'must not be empty').optional()
 
 type CodeAndValues = readonly [code: string, values: readonly string[]]
 
-/** Sorted, so that the order in the request does not change the ETag. Any text may be a code. */
+/** Sorted, so that the request's order of answers does not change the ETag. Any text may be a code. */
 const answersByCode = z
   // `queryParser` and `readAnswers` make this shape. Validating it again would be slow for hundreds of codes.
   .custom<readonly CodeAndValues[]>()
@@ -228,7 +229,7 @@ function readAnswers(text: string): readonly CodeAndValues[] | undefined {
 
 const answersRule = 'must be a JSON object of texts or lists of texts by code, such as {"q1":"yes","q2":["a","b"]}'
 
-/** Generated clients need parameters with fixed names. */
+/** Like `answer.<code>`, for generated clients, which need fixed names. */
 export const answersAsJson = parsed(readAnswers, answersRule)
   .pipe(answersByCode)
   .optional()

@@ -16,17 +16,17 @@ interface QueryTimes {
   readonly deadlineMs: number
 }
 
-const ofPages: QueryTimes = { maxWaitMs: 2_000, deadlineMs: 5_000 }
-/** Longer than for pages, because a busy team's queries must not break off its own export. */
-const ofParts: QueryTimes = { maxWaitMs: 30_000, deadlineMs: 35_000 }
-const queues = { maxWaiting: 1_024, maxWaitMs: ofPages.maxWaitMs }
+const pageTimes: QueryTimes = { maxWaitMs: 2_000, deadlineMs: 5_000 }
+/** Longer than for pages, because a busy team's queries must not break off the team's export. */
+const partTimes: QueryTimes = { maxWaitMs: 30_000, deadlineMs: 35_000 }
+const queueBounds = { maxWaiting: 1_024, maxWaitMs: pageTimes.maxWaitMs }
 /**
  * The most bytes of queries in flight, in total and of one team. A team may read parts of four exports and a page at once, or one row of 10 MB. Two
  * rows of 10 MB from each of two processes would occupy all threads of a small Elasticsearch.
  */
-const queryBytes = { ...queues, maxRunning: 32 * mebibyte, maxRunningPerTeam: 18 * mebibyte }
+const queryBytes = { ...queueBounds, maxRunning: 32 * mebibyte, maxRunningPerTeam: 18 * mebibyte }
 /** The most bytes of whole answers, reserved from the query until the answer is sent. */
-const answerBytes = { ...queues, maxRunning: 96 * mebibyte, maxRunningPerTeam: 32 * mebibyte }
+const answerBytes = { ...queueBounds, maxRunning: 96 * mebibyte, maxRunningPerTeam: 32 * mebibyte }
 
 export const answerQueue = () => new FairQueue(answerBytes)
 
@@ -43,7 +43,6 @@ export function queueQueries(answers = answerQueue()): RouteMiddleware {
   }
 }
 
-/** The turns of one request, by the queues of the process. */
 class RequestTurns implements QueryTurns {
   readonly #queries: FairQueue
   readonly #answers: FairQueue
@@ -58,26 +57,26 @@ class RequestTurns implements QueryTurns {
     this.#response = response
   }
 
-  readonly run: RunQuery = (send, bytes) => this.#runWithin(ofPages, send, bytes)
+  readonly run: RunQuery = (send, bytes) => this.#runWithin(pageTimes, send, bytes)
 
-  readonly runPart: RunQuery = (send, bytes) => this.#runWithin(ofParts, send, bytes)
+  readonly runPart: RunQuery = (send, bytes) => this.#runWithin(partTimes, send, bytes)
 
   async reserve(bytes: number): Promise<() => void> {
-    const more = bytes - this.#reservedBytes
-    if (more <= 0) return () => undefined
+    const addedBytes = bytes - this.#reservedBytes
+    if (addedBytes <= 0) return () => undefined
     const response = this.#response
     const waiting = new AbortController()
     const giveUp = (): void => waiting.abort()
     whenClosed(response, giveUp)
-    const permit = await this.#answers.acquire(this.#teamId, waiting.signal, more)
+    const permit = await this.#answers.acquire(this.#teamId, waiting.signal, addedBytes)
     response.off('close', giveUp)
     const release = releaseOrThrow(permit, 'answers')
-    this.#reservedBytes += more
+    this.#reservedBytes += addedBytes
     whenClosed(response, release)
     return () => {
       if (response.closed) return
       response.off('close', release)
-      this.#reservedBytes -= more
+      this.#reservedBytes -= addedBytes
       release()
     }
   }
@@ -91,8 +90,9 @@ class RequestTurns implements QueryTurns {
     const giveUp = (): void => query.abort()
     const timer = setTimeout(giveUp, deadlineMs)
     whenClosed(this.#response, giveUp)
-    const turn = () => this.#queries.acquire(this.#teamId, query.signal, Math.max(bytes, smallestBytes), maxWaitMs)
-    return await sendInTurn(this.#queries, turn, send, query.signal).finally(() => {
+    const waitForTurn = () =>
+      this.#queries.acquire(this.#teamId, query.signal, Math.max(bytes, smallestBytes), maxWaitMs)
+    return await sendInTurn(this.#queries, waitForTurn, send, query.signal).finally(() => {
       clearTimeout(timer)
       this.#response.off('close', giveUp)
     })
@@ -101,12 +101,12 @@ class RequestTurns implements QueryTurns {
 
 async function sendInTurn<Answer>(
   queries: FairQueue,
-  turn: () => Promise<Permit>,
+  waitForTurn: () => Promise<Permit>,
   send: (signal: AbortSignal) => Promise<Answer>,
   signal: AbortSignal,
 ): Promise<Answer> {
   for (let attempt = 0; ; attempt++) {
-    const release = releaseOrThrow(await turn(), 'queries')
+    const release = releaseOrThrow(await waitForTurn(), 'queries')
     let overload: unknown
     try {
       // The query was aborted at the moment of its turn.

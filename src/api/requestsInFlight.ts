@@ -3,23 +3,23 @@ import type { ApiMiddleware } from './context.ts'
 import { apiError, unavailable } from './errors.ts'
 import type { Permit, Release } from './fairQueue.ts'
 
-/** Of one process, authenticated or not. */
+/** The most of one process, authenticated or not. */
 const maxRequests = 8_192
 const retryAfterSeconds = 2
 
-/** Throws 429 if the team has used up its share, else 503. `what`: the plural of what is limited. */
-export function releaseOrThrow(permit: Permit, what: string): Release {
+/** Throws 429 if the team has used up its share, else 503. `noun`: for the message, in the plural. */
+export function releaseOrThrow(permit: Permit, noun: string): Release {
   switch (permit.kind) {
     case 'granted':
       return permit.release
     case 'own-share':
-      throw apiError('rate_limited', `the team has too many ${what} in progress; retry when one has ended`, {
+      throw apiError('rate_limited', `the team has too many ${noun} in progress; retry when one has ended`, {
         headers: { 'Retry-After': String(retryAfterSeconds) },
         rejection: 'rate_limited',
       })
     case 'full':
     case 'aborted':
-      throw unavailable('capacity', new Error(`too many ${what} (${permit.kind})`))
+      throw unavailable('capacity', new Error(`too many ${noun} (${permit.kind})`))
   }
 }
 

@@ -5,24 +5,27 @@ import type { RouteContext } from './context.ts'
 import { clientHasAnswer, matchesAny, type Validators } from './etag.ts'
 import { LargePage } from './search/searchPage.ts'
 
-type Streamed = { readonly body: Readable; readonly contentType: string; readonly totalDocs?: number }
-type Sent = (Answer | Streamed) & { readonly contentType?: string; readonly compression: string | undefined }
+type StreamedAnswer = { readonly body: Readable; readonly contentType: string; readonly totalDocs?: number }
+type ReadyAnswer = (Answer | StreamedAnswer) & {
+  readonly contentType?: string
+  readonly compression: string | undefined
+}
 
 type MakeWhole = () => Promise<Rendered>
-type StartParts = () => Promise<Streamed>
+type StartParts = () => Promise<StreamedAnswer>
 
 /**
- * How to make an answer. `whole` may be cached; `mayBeMissing`: it rejects with `not_found` for an entity that does not exist. `parts` are streamed.
- * `whole or parts`: `parts` is called if `whole` rejects with `LargePage`.
+ * The answer of `makeWhole` may be cached; that of `startParts` is streamed. With `mayBeMissing`, `makeWhole` rejects with `not_found`
+ * for an entity that does not exist. `whole or parts`: `startParts` is called if `makeWhole` rejects with `LargePage`.
  */
 export type AnswerMaker =
-  | { readonly kind: 'whole'; readonly whole: MakeWhole; readonly mayBeMissing: boolean }
-  | { readonly kind: 'whole or parts'; readonly whole: MakeWhole; readonly parts: StartParts }
-  | { readonly kind: 'parts'; readonly parts: StartParts }
+  | { readonly kind: 'whole'; readonly makeWhole: MakeWhole; readonly mayBeMissing: boolean }
+  | { readonly kind: 'whole or parts'; readonly makeWhole: MakeWhole; readonly startParts: StartParts }
+  | { readonly kind: 'parts'; readonly startParts: StartParts }
 
 /**
- * Answers 304 if the client has the current answer, else from the cache, else with a new answer. Resolves with the `totalDocs` of a page, before it is
- * sent; with undefined for 304 and other answers.
+ * Answers 304 if the client has the current answer, else from the cache, else with a new answer. Resolves with the `totalDocs` of a page, before
+ * the page is sent; with undefined for 304 and other answers.
  */
 export async function respond(
   ctx: RouteContext,
@@ -38,7 +41,7 @@ export async function respond(
     return undefined
   }
   const answer = await answerOf(ctx, answers, validators, maker)
-  // A cached or shared answer, too, stays in memory until this client has read it. So it counts among its team's unsent bytes.
+  // A cached or shared answer, too, stays in memory until this client has read it. So it counts among the team's unsent bytes.
   if (Buffer.isBuffer(answer.body) && ctx.method !== 'HEAD') await ctx.state.turns.reserve(answer.body.length)
   setValidators(ctx, validators)
   ctx.type = answer.contentType ?? 'json'
@@ -57,25 +60,25 @@ async function answerOf(
   answers: AnswerCache,
   validators: Validators,
   maker: AnswerMaker,
-): Promise<Sent> {
+): Promise<ReadyAnswer> {
   switch (maker.kind) {
     case 'whole':
-      return await cachedOrMade(ctx, answers, validators, maker.whole)
+      return await cachedOrMade(ctx, answers, validators, maker.makeWhole)
     case 'parts':
-      return await streamed(ctx, maker.parts)
+      return await startedStream(ctx, maker.startParts)
     case 'whole or parts':
       try {
-        return await cachedOrMade(ctx, answers, validators, maker.whole)
+        return await cachedOrMade(ctx, answers, validators, maker.makeWhole)
       } catch (error) {
         if (!(error instanceof LargePage)) throw error
-        return await streamed(ctx, maker.parts)
+        return await startedStream(ctx, maker.startParts)
       }
   }
 }
 
-async function streamed(ctx: RouteContext, parts: StartParts): Promise<Sent> {
+async function startedStream(ctx: RouteContext, startParts: StartParts): Promise<ReadyAnswer> {
   const compression = compressionFor(ctx)
-  const answer = await parts()
+  const answer = await startParts()
   return { ...answer, compression, ...(compression && { body: compressedStream(answer.body, compression) }) }
 }
 

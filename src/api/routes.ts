@@ -26,12 +26,13 @@ export const options: ApiMiddleware = async (ctx, next) => {
   ctx.status = 204
 }
 
-/** Answers 405 if the path of a public route matches, but not the method. */
+/** Mounted after the routes without a key: a path that matched one of these had another method. */
 export const otherMethods: ApiMiddleware = (ctx, next) => {
   if (routeOf(ctx) !== undefined) throw methodNotAllowed()
   return next()
 }
 
+/** Mounted last: no route has answered. */
 export const unrouted: ApiMiddleware = (ctx) => {
   throw routeOf(ctx) === undefined ? apiError('not_found', 'no such route') : methodNotAllowed()
 }

@@ -20,27 +20,27 @@ import {
   usualBytes,
 } from './search/counts.ts'
 import { AnswerTooLong } from './search/searchClient.ts'
-import { expectAnswers, members, selectionParameters, submissionsFilters } from './submissions.ts'
+import { indexFields, requireIndexedAnswers, selectionParameters, submissionsFilters } from './submissions.ts'
 
-/** Besides units of time. */
-const counted = {
+/** What `by` may name, besides units of time. */
+const countedValues = {
   form: () => everyValueOf('formId'),
   status: () => everyValueOf('status'),
-  level: () => anyValueOf(members.level),
-  outcome: () => anyValueOf(members.outcomeCode),
-  utmSource: () => anyValueOf(members.utmSource),
-  utmCampaign: () => anyValueOf(members.utmCampaign),
+  level: () => anyValueOf(indexFields.level),
+  outcome: () => anyValueOf(indexFields.outcomeCode),
+  utmSource: () => anyValueOf(indexFields.utmSource),
+  utmCampaign: () => anyValueOf(indexFields.utmCampaign),
   answer: answersTo,
 }
-type CountedName = keyof typeof counted
-const countedNames = Object.keys(counted) as CountedName[]
+type CountedName = keyof typeof countedValues
+const countedNames = Object.keys(countedValues) as CountedName[]
 
-type By =
+type NamedGrouping =
   | { readonly kind: 'units'; readonly unit: TimeUnit }
   | { readonly kind: 'values'; readonly name: CountedName }
   | { readonly kind: 'values-of-units'; readonly unit: TimeUnit; readonly name: CountedName }
 
-const groupings = new Map<string, By>([
+const groupings = new Map<string, NamedGrouping>([
   ...timeUnits.map((unit) => [unit, { kind: 'units', unit }] as const),
   ...countedNames.map((name) => [name, { kind: 'values', name }] as const),
   ...timeUnits.flatMap((unit) =>
@@ -79,22 +79,22 @@ export const countSubmissionsParameters = z
     if (!needsCode && code !== undefined) refuse('code', 'needs answer in by; leave it out otherwise')
   })
 
-function groupingOf(by: string): By {
+function groupingOf(by: string): NamedGrouping {
   const grouping = groupings.get(by)
   if (grouping === undefined) throw new Error(`by=${by} is not one of its values`)
   return grouping
 }
 
-const countsAnswers = (grouping: By): boolean => grouping.kind !== 'units' && grouping.name === 'answer'
+const countsAnswers = (grouping: NamedGrouping): boolean => grouping.kind !== 'units' && grouping.name === 'answer'
 
-function groupingFor(by: By, code: string): Grouping {
-  switch (by.kind) {
+function groupingFor(grouping: NamedGrouping, code: string): Grouping {
+  switch (grouping.kind) {
     case 'units':
-      return by
+      return grouping
     case 'values':
-      return { kind: 'values', value: counted[by.name](code) }
+      return { kind: 'values', value: countedValues[grouping.name](code) }
     case 'values-of-units':
-      return { kind: 'values-of-units', unit: by.unit, value: counted[by.name](code) }
+      return { kind: 'values-of-units', unit: grouping.unit, value: countedValues[grouping.name](code) }
   }
 }
 
@@ -105,7 +105,7 @@ export const countRecords: Route = async (ctx, { readParameters, indexReader, an
   const { accountKey, turns } = ctx.state
   const { teamId } = accountKey
   const [filter] = submissionsFilters(teamId, parameters, indexReader.hasAnswers)
-  if (countsAnswers(groupingOf(by))) expectAnswers(indexReader.hasAnswers, 'by=answer')
+  if (countsAnswers(groupingOf(by))) requireIndexedAnswers(indexReader.hasAnswers, 'by=answer')
   const request = {
     list: { ...indexReader, type: 'submissions' as const, teamId, indices: validators.indices },
     filter,
@@ -118,23 +118,23 @@ export const countRecords: Route = async (ctx, { readParameters, indexReader, an
   const countWithin = async (maxBytes: number): Promise<Counts> => {
     const release = await turns.reserve(maxBytes)
     try {
-      // Twice `maxBytes`: a count may cost Elasticsearch as much as many pages.
+      // Weighs twice `maxBytes`: a count may cost Elasticsearch as much as many pages.
       return await turns.run((signal) => countSubmissions({ ...request, maxBytes, signal }, nowMs()), 2 * maxBytes)
     } catch (error) {
       if (!(error instanceof AnswerTooLong)) throw error
       release()
-      // Once more with the largest bound, above which `countSubmissions` throws 400. The response releases the memory when it is closed.
+      // Once more with the largest bound, above which `countSubmissions` throws 400. Closing the response releases the memory.
       return await countWithin(mostBytes)
     }
   }
-  const whole = async () => {
+  const makeWhole = async () => {
     const { totalDocs, items } = await countWithin(usualBytes)
     return { body: Buffer.from(jsonOf({ totalDocs, by, items })) }
   }
-  await respond(ctx, answers, validators, { kind: 'whole', whole, mayBeMissing: false })
+  await respond(ctx, answers, validators, { kind: 'whole', makeWhole, mayBeMissing: false })
 }
 
-const counts = z.object({
+const countsAnswer = z.object({
   totalDocs: countSchema(
     'How many submissions match; exact. The sum of all counts, except of answers: an answer that is a list counts once for each element.',
     3,
@@ -178,7 +178,7 @@ const counts = z.object({
     }),
 })
 
-export const countSchemas = { SubmissionCounts: jsonSchemaOf(counts) } as const
+export const countSchemas = { SubmissionCounts: jsonSchemaOf(countsAnswer) } as const
 
 export const countEndpoints: readonly Endpoint<keyof typeof countSchemas>[] = [
   {

@@ -14,8 +14,8 @@ import { jsonSchemaOf, pageSchema, servedSchema } from './openapi/jsonSchema.ts'
 import * as parameter from './parameters.ts'
 import { type Filters, scoreClauses, termClauses, windowClauses } from './search/clauses.ts'
 
-/** By parameter: the field in the index whose exact value it selects. */
-export const members = {
+/** By parameter: the index field whose exact value the parameter selects. */
+export const indexFields = {
   email: 'summary.examinee.email',
   examineeId: 'summary.examinee.examineeId',
   serialNumber: 'summary.serialNumber',
@@ -59,9 +59,11 @@ export const submissionsFilters = (
   [
     ...termClauses('formId', selection.formId),
     ...termClauses('status', selection.status),
-    ...Object.entries(members).flatMap(([name, field]) => termClauses(field, selection[name as keyof typeof members])),
+    ...Object.entries(indexFields).flatMap(([name, field]) =>
+      termClauses(field, selection[name as keyof typeof indexFields]),
+    ),
     ...[...(selection['answer.<code>'] ?? []), ...(selection.answers ?? [])].map(([code, values]) => {
-      expectAnswers(hasAnswers, `answer.${code}`)
+      requireIndexedAnswers(hasAnswers, `answer.${code}`)
       return { terms: { [answerField(code)]: values.map((value) => answerBeginning(code) + value) } }
     }),
     ...scoreClauses(selection.minScore, selection.maxScore),
@@ -70,8 +72,8 @@ export const submissionsFilters = (
   ],
 ]
 
-/** Where answers are not indexed, the query would find nothing. */
-export function expectAnswers(hasAnswers: boolean, name: string): void {
+/** Throws 400 if answers are not indexed: the query would find nothing. */
+export function requireIndexedAnswers(hasAnswers: boolean, name: string): void {
   if (!hasAnswers)
     throw apiError('bad_request', `${name} cannot be asked for: answers are not indexed here (INDEX_ANSWERS=false)`)
 }

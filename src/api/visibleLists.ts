@@ -8,8 +8,8 @@ import { type CursorKeyId, keyIdOf } from './changeCursor.ts'
 
 /** Cursor keys are cached, so that "nothing new" is answered without a further round trip to Redis. */
 export type VisibleLists = {
-  /** A key that this process has read before, maybe of a former generation. */
-  knownKey(id: CursorKeyId): CursorKey | undefined
+  /** A key that this process has read, maybe of a former generation. */
+  cachedKey(id: CursorKeyId): CursorKey | undefined
   /** See `readVisibleList`. Rejects with `RedisUnavailable`. */
   read(
     type: EntityType,
@@ -17,13 +17,13 @@ export type VisibleLists = {
   ): Promise<{ readonly freshness: Freshness; readonly visible: VisibleList | undefined }>
 }
 
-/** A generation has two. */
+/** A generation has two, one for each entity type. */
 const maxKeys = 100
 
 export function createVisibleLists(redis: RedisConnection): VisibleLists {
   const keys = new LRUCache<CursorKeyId, CursorKey>({ max: maxKeys })
   return {
-    knownKey: (id) => keys.get(id),
+    cachedKey: (id) => keys.get(id),
     read: async (type, teamId) => {
       const list = await fromRedis(readVisibleList(redis, type, teamId))
       const key = list.visible?.cursorKey

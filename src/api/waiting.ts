@@ -8,7 +8,7 @@ import { unavailable } from './errors.ts'
 import { FairQueue, type Release } from './fairQueue.ts'
 import { whenClosed } from './requestsInFlight.ts'
 
-/** A request is held at least this long after a change of its list without new rows for it. Doubles each time, up to `maxRestMs`. */
+/** After a change of the list without new rows for a request, the request waits at least this long. Doubles each time, up to `maxRestMs`. */
 const firstRestMs = 100
 const maxRestMs = 2_000
 
@@ -21,18 +21,18 @@ type WaitingDeps = {
 }
 
 /**
- * Holds requests with `Prefer: wait` until there is a row, without a query in flight. After each hold, `checkAgain` validates the key and reads the
+ * Delays requests with `Prefer: wait` until there is a row, without a query in flight. After each delay, `checkAgain` validates the key and reads the
  * freshness again.
  */
 export const createWaiting =
   (deps: WaitingDeps): WaitForChange =>
   async (ctx, type, hasRows) => {
     const seconds = preferredWaitSeconds(ctx.get('Prefer'))
-    const leave = seconds === undefined ? undefined : deps.room.enter(ctx.state.accountKey.teamId)
-    if (seconds === undefined || leave === undefined) return
+    const releasePlace = seconds === undefined ? undefined : deps.room.enter(ctx.state.accountKey.teamId)
+    if (seconds === undefined || releasePlace === undefined) return
     ctx.set('Preference-Applied', `wait=${seconds}`)
     ctx.state.waitedMs = () => 0
-    await untilRows(ctx, deps, { type, hasRows, waitMs: seconds * 1_000 }).finally(leave)
+    await untilRows(ctx, deps, { type, hasRows, waitMs: seconds * 1_000 }).finally(releasePlace)
   }
 
 /** `hasRows` also makes the answer. */
@@ -48,26 +48,26 @@ async function untilRows(ctx: RouteContext, deps: WaitingDeps, { type, hasRows, 
     const nowMs = elapsedMs()
     // Without a version, no change of the list would be noticed.
     if (room.isClosed || version === null || nowMs >= deadlineMs) return
-    await hold(ctx, deps, { list, version, notBeforeMs: nowMs + restMs, deadlineMs })
+    await delay(ctx, deps, { list, version, notBeforeMs: nowMs + restMs, deadlineMs })
     await checkAgain(ctx)
   }
 }
 
 const nextRestMs = (restMs: number): number => Math.min(maxRestMs, Math.max(firstRestMs, 2 * restMs))
 
-/** Holds the request until its list changes, its key is refused, its client disconnects, or the wait is over. */
-async function hold(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDeps, wait: Wait): Promise<void> {
+/** Delays the request until its list changes, its key is refused, its client disconnects, or the wait is over. */
+async function delay(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDeps, wait: Wait): Promise<void> {
   const { req, res, state } = ctx
-  const woken = new AbortController()
-  const wake = (): void => woken.abort()
+  const wakeController = new AbortController()
+  const wake = (): void => wakeController.abort()
   const unwatch = watchKey(ctx, wake)
   whenClosed(res, wake)
-  // Nothing is sent meanwhile, so the socket would time out.
+  // Nothing is sent meanwhile: without this, the socket would time out.
   req.socket.setTimeout(0)
   const startedMs = elapsedMs()
   const beforeMs = state.waitedMs?.() ?? 0
   state.waitedMs = () => beforeMs + elapsedMs() - startedMs
-  await room.untilChanged(wait, woken.signal)
+  await room.untilChanged(wait, wakeController.signal)
   const waitedMs = state.waitedMs()
   state.waitedMs = () => waitedMs
   unwatch()
@@ -90,12 +90,12 @@ export function preferredWaitSeconds(prefer: string): number | undefined {
   return seconds >= 1 && seconds <= maxWaitSeconds ? seconds : undefined
 }
 
-const maxWaiting = { maxRunning: 1_000, maxRunningPerTeam: 10 }
+const placeBounds = { maxRunning: 1_000, maxRunningPerTeam: 10 }
 const tickMs = 25
-/** Otherwise a change of many lists, or a common deadline, would start too many queries at once. */
+/** Bounded, because a change of many lists, or a common deadline, starts as many queries at once. */
 const maxWokenPerTick = 50
 
-/** Until `list` has another version than `version`; at least until `notBeforeMs`, at most until `deadlineMs` (of the monotonic clock). */
+/** Ends once `list` has another version than `version`; at least until `notBeforeMs`, at most until `deadlineMs` (of the monotonic clock). */
 export type Wait = {
   readonly list: TeamList
   readonly version: ListVersion
@@ -103,18 +103,17 @@ export type Wait = {
   readonly deadlineMs: number
 }
 
-type Waiter = Wait & { goOn(): void }
+type Waiter = Wait & { resume(): void }
 type ReadVersions = (lists: readonly TeamList[]) => Promise<readonly (ListVersion | null)[]>
 
 /** One ticker reads the versions of all lists in one round trip to Redis, and ends waits whose deadline has passed. */
 export class WaitingRoom {
   readonly #readVersions: ReadVersions
   readonly #elapsedMs: () => number
-  readonly #places = new FairQueue(maxWaiting)
+  readonly #places = new FairQueue(placeBounds)
   readonly #waiters = new Set<Waiter>()
   #timer: NodeJS.Timeout | undefined
   #isReading = false
-  /** While the process stops, no request may wait any more. */
   isClosed = false
 
   /** `readVersions` returns versions in the order of its lists. `elapsedMs`: a monotonic clock. */
@@ -135,7 +134,7 @@ export class WaitingRoom {
   async untilChanged(wait: Wait, signal: AbortSignal): Promise<void> {
     if (this.isClosed || signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
-    const waiter = { ...wait, goOn: resolve }
+    const waiter = { ...wait, resume: resolve }
     signal.addEventListener('abort', () => this.#wake(waiter), { once: true })
     this.#waiters.add(waiter)
     this.#timer ??= setInterval(() => this.#tick(), tickMs)
@@ -149,7 +148,7 @@ export class WaitingRoom {
 
   #wake(waiter: Waiter): void {
     this.#waiters.delete(waiter)
-    waiter.goOn()
+    waiter.resume()
     if (this.#waiters.size > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined
@@ -157,27 +156,27 @@ export class WaitingRoom {
 
   #tick(): void {
     const nowMs = this.#elapsedMs()
-    this.#wakeSome([...this.#waiters].filter(({ deadlineMs }) => deadlineMs <= nowMs))
+    this.#wakeFirst([...this.#waiters].filter(({ deadlineMs }) => deadlineMs <= nowMs))
     if (this.#isReading) return
     const ready = [...this.#waiters].filter(({ notBeforeMs }) => notBeforeMs <= nowMs)
     if (ready.length === 0) return
     this.#isReading = true
     const wake = (waiters: readonly Waiter[]): void => {
       this.#isReading = false
-      this.#wakeSome(waiters)
+      this.#wakeFirst(waiters)
     }
     // If Redis fails, all waits end: each request then reads Redis itself, and gets 503.
-    this.#changedAmong(ready).then(wake, () => wake(ready))
+    this.#waitersOfChangedLists(ready).then(wake, () => wake(ready))
   }
 
-  async #changedAmong(waiters: readonly Waiter[]): Promise<readonly Waiter[]> {
+  async #waitersOfChangedLists(waiters: readonly Waiter[]): Promise<readonly Waiter[]> {
     const lists = [...new Set(waiters.map(({ list }) => list))]
     const versions = await this.#readVersions(lists)
     const current = new Map(lists.map((list, at) => [list, versions[at]]))
     return waiters.filter(({ list, version }) => current.get(list) !== version)
   }
 
-  #wakeSome(waiters: readonly Waiter[]): void {
+  #wakeFirst(waiters: readonly Waiter[]): void {
     const waiting = waiters.filter((waiter) => this.#waiters.has(waiter))
     for (const waiter of waiting.slice(0, maxWokenPerTick)) this.#wake(waiter)
   }

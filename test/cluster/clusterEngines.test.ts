@@ -139,7 +139,7 @@ describe('Kafka', () => {
   }, clusterDeadlineMs)
 
   test('topics that the indexer creates have three in-sync replicas, two of which must acknowledge', async () => {
-    expect(rules).toMatchObject({ hasAppendTimes: true, forgetful: {} })
+    expect(rules).toMatchObject({ hasAppendTimes: true, wrongPolicies: {} })
     expect((await partitions()).every(({ replicas }) => replicas.length === 3)).toBe(true)
     const asked = { type: ConfigResourceTypes.TOPIC, name: topic, configNames: ['min.insync.replicas'] }
     const { resources } = await admin.describeConfigs({ includeSynonyms: false, resources: [asked] })

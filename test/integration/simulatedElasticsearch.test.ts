@@ -167,7 +167,7 @@ describe.each([
 
   test('whether a shard accepts documents can be asked without writing any', async () => {
     const documents = [...formWrites(formRecord(team, 'p', 1), recordedAt(instant)), ...submission('p')]
-    const ask = () => bulkQueries(clients.elasticsearch, first, options).takesWrites(documents)
+    const ask = () => bulkQueries(clients.elasticsearch, first, options).acceptsWrites(documents)
     const count = async () => (await clients.elasticsearch.count({ index: Object.values(first.indices) })).count
     await clients.elasticsearch.indices.refresh({ index: Object.values(first.indices) })
     const before = await count()
@@ -211,10 +211,10 @@ describe.each([
     expect(await reconciliation.pass()).toEqual({ compared: 0, copied: 0 })
     await write(submission('e'))
     await reconciliation.pass()
-    const { begun } = reconciliation
+    const { startedWrites } = reconciliation
     // Indexers may go on writing.
     await write(submission('later'))
-    expect(reconciliation.hasCompared(begun)).toBe(true)
+    expect(reconciliation.hasCompared(startedWrites)).toBe(true)
     expect(await reconciliation.pass()).toEqual({ compared: 2, copied: 2 })
     await refresh(second)
     const ids = ['a', 'b', 'c', 'd', 'e'].map((id) => `${team}/${id}` as DocumentId)
@@ -322,7 +322,7 @@ describe.each([
     await pruneLeftOver(
       asked as unknown as CommandTools,
       serving,
-      { hasAppendTimes: true, forgetful: {}, keptMs: {} },
+      { hasAppendTimes: true, wrongPolicies: {}, keptMs: {} },
       new Set(),
     )
     await refreshEveryCopy(clients.elasticsearch, Object.values(second.indices), options)

@@ -141,7 +141,7 @@ async function indexAndRebuild(name: string): Promise<void> {
   const reconciliation = new Reconciliation({ config, elasticsearch: client, report, signal }, from, to, new Set())
   expect(await reconciliation.pass()).toEqual({ compared: 1, copied: 1 })
   await surveyIndices(client, prefix, signal)
-  await generations.describe(to, to)
+  await generations.storeMeta(to, to)
   await generations.serve(to, true)
   expect(await generations.countReaders(from)).toBe(0)
   const [retired] = await generations.find()

@@ -1,6 +1,6 @@
 import type { AclEntry } from 'kafkajs'
 import { pino } from 'pino'
-import { readKeeping } from '../../indexer/erase/keptRecords.ts'
+import { readRetention } from '../../indexer/erase/keptRecords.ts'
 import { fetchCommittedOffsets, fetchStartOffsets, rebuildGroup } from '../../indexer/startOffsets.ts'
 import { surveyGroup } from '../../indexer/status/observe.ts'
 import { checkDeadLetterSize, documentTopics, ensureTopics, sourceTopics } from '../../indexer/topics.ts'
@@ -106,7 +106,7 @@ const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
   ],
   [erase]: ({ config, source, read }) => {
     const topics = [...documentTopics(config), config.TOPIC_DEAD_LETTERS]
-    return topics.flatMap((topic) => [read(topic), readKeeping({ source }, topic)])
+    return topics.flatMap((topic) => [read(topic), readRetention({ source }, topic)])
   },
 }
 

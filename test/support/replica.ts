@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type DocumentWrite, formWrites, type Recorded, submissionWrites } from '../../indexer/convertRecord.ts'
+import { type AppendInfo, type DocumentWrite, formWrites, submissionWrites } from '../../indexer/convertRecord.ts'
 import { connectElasticsearch } from '../../src/core/elasticsearch/elasticsearch.ts'
 import {
   aliasOf,
@@ -269,7 +269,7 @@ function readWith<T>(
   member: string,
   { team, id, entity, revision = 1, appendedAt, partition = 0 }: TestRecord,
   offset: number,
-): [T, Recorded] {
+): [T, AppendInfo] {
   const text = typeof entity === 'string' ? entity : JSON.stringify(entity)
   const value = entity === null ? null : Buffer.from(`{"revision":${revision},"${member}":${text}}`)
   const change = read(Buffer.from(`${team}/${id}`), value)

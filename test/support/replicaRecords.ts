@@ -1,4 +1,4 @@
-import type { Recorded } from '../../indexer/convertRecord.ts'
+import type { AppendInfo } from '../../indexer/convertRecord.ts'
 import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { logPosition } from '../../src/core/model/logPosition.ts'
@@ -29,7 +29,7 @@ export const submissionRecord = (
   )
 
 /** When a record was appended, and where. */
-export const recordedAt = (changedAt: Instant, offset = 0, partition = 0): Recorded => ({
+export const recordedAt = (changedAt: Instant, offset = 0, partition = 0): AppendInfo => ({
   changedAt,
   logPosition: logPosition({ partition, offset: BigInt(offset) }),
 })

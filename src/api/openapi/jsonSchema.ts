@@ -38,20 +38,20 @@ function forGenerators({ properties, items, anyOf, ...schema }: JsonSchema): Jso
 }
 
 /**
- * The schema of an object with only these `members`. None is required, because `fields` may leave out each. A union of schemas with and without
+ * The schema of an object with only these `members`. No member is required, because `fields` may leave it out. A union of schemas with and without
  * required members would have no type in most languages.
  */
 export function servedSchema(schema: JsonSchema, members: Served): JsonSchema {
-  const [{ properties: known = {} } = schema, ...others] = (schema.anyOf ?? [schema]) as JsonSchema[]
+  const [{ properties: validatedMembers = {} } = schema, ...otherOptions] = (schema.anyOf ?? [schema]) as JsonSchema[]
   const properties = members.map((member): [string, JsonSchema] => {
     const [name, inner] = servedPair(member)
     // A member that is not validated may have any value.
-    const property = (known[name] ?? {}) as JsonSchema
+    const property = (validatedMembers[name] ?? {}) as JsonSchema
     return [name, inner === undefined ? property : servedSchema(property, inner)]
   })
   return {
     ...(schema.description !== undefined && { description: schema.description }),
-    type: others.length > 0 ? (['object', 'null'] as never) : 'object',
+    type: otherOptions.length > 0 ? (['object', 'null'] as never) : 'object',
     properties: Object.fromEntries(properties),
   }
 }
@@ -74,7 +74,7 @@ export const pageSchema = (item: string): JsonSchema =>
   )
 
 /** Requires only the members that `fields` cannot leave out. */
-export function changeSchema(item: JsonSchema, summary: Served, full: Served): JsonSchema {
+export function changedRowSchema(item: JsonSchema, summary: Served, full: Served): JsonSchema {
   const { properties } = jsonSchemaOf(
     z.object({
       changedAt: z.string().meta({
@@ -92,7 +92,7 @@ export function changeSchema(item: JsonSchema, summary: Served, full: Served): J
   return { ...row, required: ['id', 'changedAt', 'deleted'], properties: { ...row.properties, ...properties } }
 }
 
-export const changesSchema = (row: string): JsonSchema =>
+export const changesPageSchema = (row: string): JsonSchema =>
   jsonSchemaOf(
     z.object({
       items: z

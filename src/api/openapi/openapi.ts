@@ -71,7 +71,7 @@ function pathParameter({ properties = {} }: JsonSchema) {
   return textParameter('id', 'path', id.description, exampleOf(id))
 }
 
-/** For `answer.<code>`, OpenAPI would need an exploded object, whose members half of the generated clients in the tests send under wrong names. */
+/** Without `answer.<code>`: OpenAPI would need an exploded object. Half of the generated clients in the tests send its members under wrong names. */
 const queryParameters = ({ properties = {}, required = [] }: JsonSchema) =>
   Object.entries(properties)
     .filter(([name]) => !name.endsWith(anyCode))
@@ -146,76 +146,81 @@ const allHeaders = {
 type HeaderName = keyof typeof allHeaders
 type Response = Readonly<Record<string, unknown>>
 
-const always: readonly HeaderName[] = ['X-Request-Id', 'Cache-Control', 'Vary']
-/** Headers that an answer always has, if its description names them. */
-const required: readonly string[] = [...always, 'Retry-After', 'WWW-Authenticate', 'Allow']
+const commonHeaders: readonly HeaderName[] = ['X-Request-Id', 'Cache-Control', 'Vary']
+/** An answer whose description names these always has them. */
+const guaranteedHeaders: readonly string[] = [...commonHeaders, 'Retry-After', 'WWW-Authenticate', 'Allow']
 
 const headers = (): Response =>
   Object.fromEntries(
     Object.entries<Header>(allHeaders).map(([name, [description, example, schema = { type: 'string' }]]) => [
       name,
-      { description, schema, example, ...(required.includes(name) && { required: true }) },
+      { description, schema, example, ...(guaranteedHeaders.includes(name) && { required: true }) },
     ]),
   )
 
-const counted: readonly HeaderName[] = [...always, 'RateLimit-Policy', 'RateLimit']
-const readByCursor: readonly HeaderName[] = [...counted, 'Ignored-Parameters', 'Replica-Watermark']
-const read: readonly HeaderName[] = [...readByCursor, 'ETag']
+const authenticatedHeaders: readonly HeaderName[] = [...commonHeaders, 'RateLimit-Policy', 'RateLimit']
+const feedHeaders: readonly HeaderName[] = [...authenticatedHeaders, 'Ignored-Parameters', 'Replica-Watermark']
+const validatedHeaders: readonly HeaderName[] = [...feedHeaders, 'ETag']
 
 const errors = {
   bad_request: [
     'A parameter breaks its rule; the message names it, the rule and what was sent. Or `Host` is missing, or it or `Authorization` was ' +
       'sent twice.',
-    [...counted, 'Ignored-Parameters'],
+    [...authenticatedHeaders, 'Ignored-Parameters'],
   ],
   unauthorized: [
     'The key is missing, unknown, expired or revoked, or the token is no account key.',
-    [...always, 'WWW-Authenticate'],
+    [...commonHeaders, 'WWW-Authenticate'],
   ],
   cursor_expired: [
     'The cursor is older than the deletions that are known, or of a log that was replaced.',
-    [...counted, 'Ignored-Parameters'],
+    [...authenticatedHeaders, 'Ignored-Parameters'],
   ],
-  not_found: ['The team has nothing under this id.', [...counted, 'Ignored-Parameters']],
-  method_not_allowed: ['Only `GET`, `HEAD` and `OPTIONS` are supported.', [...counted, 'Allow']],
-  request_timeout: ['The request took too long to arrive.', always],
-  uri_too_long: [`The URL takes more than ${maxUrlBytes / 1024} KiB.`, always],
+  not_found: ['The team has nothing under this id.', [...authenticatedHeaders, 'Ignored-Parameters']],
+  method_not_allowed: ['Only `GET`, `HEAD` and `OPTIONS` are supported.', [...authenticatedHeaders, 'Allow']],
+  request_timeout: ['The request took too long to arrive.', commonHeaders],
+  uri_too_long: [`The URL takes more than ${maxUrlBytes / 1024} KiB.`, commonHeaders],
   rate_limited: [
     'The key has used up the requests of its window, or too many exports of its team are running.',
-    [...counted, 'Retry-After'],
+    [...authenticatedHeaders, 'Retry-After'],
   ],
-  headers_too_long: ['The headers take more than 16 KiB.', always],
-  internal_error: ['A bug. `X-Request-Id` identifies the request in the logs.', [...counted, 'Ignored-Parameters']],
+  headers_too_long: ['The headers take more than 16 KiB.', commonHeaders],
+  internal_error: [
+    'A bug. `X-Request-Id` identifies the request in the logs.',
+    [...authenticatedHeaders, 'Ignored-Parameters'],
+  ],
   service_unavailable: [
     'Something that the answer needs is unavailable or incomplete. An answer is never partial.',
-    [...counted, 'Ignored-Parameters', 'Retry-After'],
+    [...authenticatedHeaders, 'Ignored-Parameters', 'Retry-After'],
   ],
 } as const satisfies Readonly<Record<ErrorCode, readonly [description: string, headers: readonly HeaderName[]]>>
 
 const errorResponses = (): Response =>
   Object.fromEntries(
     errorCodes.map((code) => {
-      const [description, headers] = errors[code]
+      const [description, names] = errors[code]
       const content = json(referenceTo('Error'), { error: { code, message: errorAnswers[code][1] } })
-      return [code, { description: `\`${code}\`: ${description}`, headers: named(headers), content }]
+      return [code, { description: `\`${code}\`: ${description}`, headers: headerReferences(names), content }]
     }),
   )
 
 function responsesOf({ path, summary, answer, exportedRow, isFeed }: Endpoint<AnswerName>): Response {
-  const answered = json(referenceTo(answer), exampleOf(answerSchemas[answer]))
-  const ofLists = exportedRow === undefined ? [] : (['Link', 'Changes-Cursor'] as const)
+  const jsonContent = json(referenceTo(answer), exampleOf(answerSchemas[answer]))
+  const listHeaders = exportedRow === undefined ? [] : (['Link', 'Changes-Cursor'] as const)
   const isPossible = (code: ErrorCode): boolean =>
     code === 'cursor_expired' ? isFeed === true : code !== 'not_found' || path.includes(':id')
   return {
     200: {
       description: summary,
-      headers: named(isFeed ? [...readByCursor, 'Preference-Applied'] : [...read, ...ofLists]),
-      content: exportedRow === undefined ? answered : { ...answered, ...exportsOf(exportedRow) },
+      headers: headerReferences(
+        isFeed ? [...feedHeaders, 'Preference-Applied'] : [...validatedHeaders, ...listHeaders],
+      ),
+      content: exportedRow === undefined ? jsonContent : { ...jsonContent, ...exportsOf(exportedRow) },
     },
     ...(isFeed !== true && {
       304: {
         description: 'Nothing has changed since the answer whose `ETag` was sent.',
-        headers: named(read),
+        headers: headerReferences(validatedHeaders),
       },
     }),
     ...Object.fromEntries(
@@ -250,6 +255,6 @@ const json = (schema: JsonSchema, example: unknown): Response => ({
   'application/json': { schema, examples: { example: { value: example } } },
 })
 
-function named(names: readonly HeaderName[]): Response {
+function headerReferences(names: readonly HeaderName[]): Response {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 }

@@ -9,7 +9,7 @@ import { catalogues, type Texts } from './texts.ts'
 
 const descriptionPath = '/api/v1/openapi.json'
 
-/** Without `BASE_URL`, the front page shows this origin, and its script replaces it by the browser's origin. */
+/** Without `BASE_URL`, the front page shows this origin, and the page's script replaces it by the browser's origin. */
 const defaultOrigin = 'http://127.0.0.1:3000'
 const frontScript = `const request = document.querySelector('textarea')
 request.value = request.value.replace('"${defaultOrigin}/', \`"\${new URL('./', location)}\`)
@@ -19,18 +19,18 @@ request.addEventListener('focus', () => request.select())
 /** For a page that calls the API, and whose style contains icons. */
 const callsApi = { 'img-src': "'self' data:", 'connect-src': "'self'" }
 
-const own = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
+const assetUrl = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
 const front = pageAssets('/docs', readStyle(), frontScript)
 const explore = pageAssets(
   '/explore',
-  readStyle(own('explore.css')),
-  readText(own('fieldsWithCode.js'), own('explore.js')),
+  readStyle(assetUrl('explore.css')),
+  readText(assetUrl('fieldsWithCode.js'), assetUrl('explore.js')),
 )
 const { resolve } = createRequire(import.meta.url)
 const docs = pageAssets(
   '/docs',
   readText(resolve('swagger-ui-dist/swagger-ui.css')),
-  readText(resolve('swagger-ui-dist/swagger-ui-bundle.js'), own('docs.js')),
+  readText(resolve('swagger-ui-dist/swagger-ui-bundle.js'), assetUrl('docs.js')),
 )
 
 const docsPage = pageFile(
@@ -54,18 +54,18 @@ const docsPage = pageFile(
   callsApi,
 )
 
-/** Without authentication. */
+/** Served without authentication. */
 export function docsRoutes(description: unknown): Router<ApiState, object> {
   const router = new Router<ApiState, object>({ sensitive: true })
   const json = staticFile('json', JSON.stringify(description), 'public, max-age=300')
   for (const [path, file] of [...docs.files, [descriptionPath, json] as const])
     router.get(path, (ctx) => respondWithFile(ctx, file))
-  // Without its trailing slash, because the URLs in the page are relative.
+  // `/docs/` is redirected, because the URLs in the page are relative.
   router.get('/docs', (ctx) => (ctx.path === '/docs' ? respondWithFile(ctx, docsPage) : ctx.redirect('../docs')))
   return router
 }
 
-/** The files of the front page, too; without authentication. */
+/** `/explore`, and the front page's files; without authentication. */
 export function pageRoutes(): Router<ApiState, object> {
   // Strict about the trailing slash, because the URLs in `/explore` are relative.
   const router = new Router<ApiState, object>({ sensitive: true, strict: true })

@@ -10,11 +10,11 @@ export type Filter = readonly Clause[]
 /** In order of preference: a filter is used only if all filters before it match nothing. */
 export type Filters = readonly [Filter, ...Filter[]]
 
-/** The index sort: by creation time, then id, descending. */
+/** The field `position` is a list's sort key: creation time, then id; not a position in Kafka. */
 export const newestFirst = [{ teamId: 'asc' }, { position: 'desc' }] as const
 export const oldestFirst = [{ teamId: 'asc' }, { position: 'asc' }] as const
 
-/** Every search of a team uses this query or `largeOf`. */
+/** Every search of a team uses this query, `largeOf`, or the query of `searchChanges.ts`. */
 export const ofTeam = (teamId: TeamId, filter: Filter): Clause => ({
   bool: { filter: [{ term: { teamId } }, ...filter] },
 })
@@ -27,9 +27,9 @@ export const bytesOf = (part: EntityPart): string => `large.${part}Bytes`
 
 export const countOnly = { size: 0, track_total_hits: true }
 
-export const anyAtAll = { ...countOnly, terminate_after: 1 }
+export const countAtMostOne = { ...countOnly, terminate_after: 1 }
 
-/** Sort values, and the size of `part`, without reading stored documents. */
+/** Returns sort values and the size of `part`; reads no stored documents. */
 export const keysOnly = (part: EntityPart) => ({
   _source: false,
   stored_fields: '_none_',
@@ -51,7 +51,7 @@ export const termClauses = (field: string, value: string | undefined): Clause[] 
 
 export const scoreField = 'summary.result.score'
 
-/** A lower bound of 0 becomes -0, which Elasticsearch sorts below 0: otherwise scores of -0 would be missed. Text, because JSON would have 0. */
+/** A lower bound of 0 becomes -0, which Elasticsearch sorts below 0: else scores of -0 would be missed. It is text: JSON would have 0. */
 export const scoreClauses = (min?: number, max?: number): Clause[] =>
   rangeClauses(scoreField, min === 0 ? '-0.0' : min, max)
 

@@ -18,7 +18,7 @@ export interface CountRequest {
   readonly list: SearchedList
   readonly filter: Filter
   readonly grouping: Grouping
-  /** Epoch ms; infinite without an end. */
+  /** Epoch ms; infinite without `until`. */
   readonly untilMs: number
   readonly signal: AbortSignal
   /** Bounds Elasticsearch's answer. The API's answer is never longer. */
@@ -39,12 +39,12 @@ export type CountedValue = {
 export const everyValueOf = (field: string): CountedValue => ({ terms: { field } })
 
 /** The option `missing` is twice as fast as one more aggregation. */
-export const anyValueOf = (field: string): CountedValue => ({ terms: { field, missing } })
+export const anyValueOf = (field: string): CountedValue => ({ terms: { field, missing: missingValue } })
 
-/** Stands for a missing value. No value is as long, and it sorts last among values of the same frequency. */
-const missing = '\u{10ffff}'.repeat(maxValueCharacters)
+/** Stands for a missing value. No value is as long (in UTF-16 units, two for this character). Sorts last among equally frequent values. */
+const missingValue = '\u{10ffff}'.repeat(maxValueCharacters)
 
-/** `execution_hint: map` avoids global ordinals, which Elasticsearch would build again after each refresh, for the answers to all form fields. */
+/** `execution_hint: map` avoids global ordinals of the answers to all form fields, which Elasticsearch would build again after each refresh. */
 export function answersTo(code: string): CountedValue {
   const field = answerField(code)
   const beginning = answerBeginning(code)
@@ -67,7 +67,7 @@ interface Figures {
   }
 }
 
-/** The start of the unit of time, the value, or both. */
+/** `key`: the start of the unit of time, the value, or both. */
 type Item = Figures & { readonly key: Value | readonly [unit: string, value: Value] }
 export interface Counts {
   readonly totalDocs: number
@@ -91,6 +91,7 @@ const sumSchema = z.object({ value: z.number() }).optional()
 const figuresSchema = z.object({
   doc_count: z.int(),
   scores: z.object({ count: z.int(), min: z.number().nullable(), max: z.number().nullable() }).optional(),
+  // The sums of the parts of scores (`scoreParts`).
   '0': sumSchema,
   '1': sumSchema,
   '2': sumSchema,
@@ -114,7 +115,7 @@ const valuesOfUnitsSchema = z.object({
 
 /**
  * Units of time come oldest first, values by descending frequency. Throws 400 for more than `maxCounts` items, and for an answer above `mostBytes`.
- * Above a smaller `maxBytes`, throws `AnswerTooLong`, so that the caller can repeat the request with `mostBytes`.
+ * Above a smaller `maxBytes`, throws `AnswerTooLong`: the caller repeats the request with `mostBytes`.
  */
 export async function countSubmissions(request: CountRequest, nowMs: number): Promise<Counts> {
   try {
@@ -136,17 +137,17 @@ async function countGroups(request: CountRequest, nowMs: number): Promise<Counts
     case 'values':
       return await countValues(request, grouping.value)
     case 'values-of-units': {
-      // With scores, Elasticsearch would compute figures for up to 65,536 buckets, before more than `maxCounts` are refused here.
+      // First without scores: Elasticsearch would compute them for up to 65,536 buckets, before more than `maxCounts` are refused here.
       const counts = await countValuesOfUnits({ ...request, hasScores: false }, grouping.unit, grouping.value)
       return hasScores ? await countValuesOfUnits(request, grouping.unit, grouping.value) : counts
     }
   }
 }
 
-/** With the empty units between the first and the last unit. */
+/** Includes empty units between others. */
 async function countUnits(request: CountRequest, unit: TimeUnit, nowMs: number): Promise<Counts> {
   const countWithin = async ({ fromMs, toMs }: TimeSpan): Promise<Counts> => {
-    // Elasticsearch counts a unit only if it ends before the upper bound. Every unit is shorter than twice the shortest one.
+    // Elasticsearch counts a unit only if it ends before the upper bound. Every unit is shorter than twice the shortest unit.
     const hard_bounds = { min: fromMs, max: toMs + 2 * shortestMs[unit] }
     const histogram = { ...histogramOf(unit, request), min_doc_count: 0, hard_bounds }
     const aggs = { items: { date_histogram: histogram, ...scoresWith(request) } }
@@ -209,7 +210,7 @@ const valueAggregations = (request: CountRequest, { terms, none }: CountedValue)
 function itemsOf({ items, none }: z.output<typeof valuesSchema>, request: CountRequest, { beginning }: CountedValue) {
   if (items.sum_other_doc_count > 0) throw tooMany(request)
   const values = items.buckets.map(({ key, ...bucket }) => ({
-    key: key === missing ? null : key.slice(beginning?.length ?? 0),
+    key: key === missingValue ? null : key.slice(beginning?.length ?? 0),
     ...figuresOf(bucket),
   }))
   if (none === undefined || none.doc_count === 0) return values
@@ -241,7 +242,7 @@ const search = ({ list, filter, signal, maxBytes }: CountRequest, body: SearchBo
 const dayMs = 86_400_000
 const shortestMs: Readonly<Record<TimeUnit, number>> = { hour: 3_600_000, day: dayMs, month: 28 * dayMs }
 
-/** Probably contains all submissions: at most `units` units until tomorrow, or the end of the window. */
+/** Probably contains all submissions: at most `units` units until tomorrow, or until `untilMs`. */
 export function likelySpan(unit: TimeUnit, units: number, nowMs: number, untilMs: number): TimeSpan {
   const toMs = Math.min(nowMs + dayMs, untilMs)
   return { fromMs: toMs - (units - 1) * shortestMs[unit], toMs }

@@ -4,7 +4,7 @@ import { kindsOf } from '../../core/elasticsearch/indices.ts'
 import { rawElements, rawMembers } from '../../core/json/rawJson.ts'
 import { type DocumentId, documentId, type EntityId, isIdentifier } from '../../core/model/ids.ts'
 import { allOf, parse } from './hits.ts'
-import { askShard, ElasticsearchUnavailable, noCopyReason, overloads, type SearchedList } from './searchClient.ts'
+import { ElasticsearchUnavailable, noCopyReason, overloads, requestShard, type SearchedList } from './searchClient.ts'
 
 /**
  * The detail as of the last refresh; undefined if the entity does not exist. A read in real time could show a client a change that the next list does
@@ -26,13 +26,15 @@ export async function readDetails(
   signal: AbortSignal,
 ): Promise<readonly Detail[]> {
   const [, kind] = kindsOf[list.type]
-  const names = ids.map((id) => documentId(list.teamId, id))
+  const documentIds = ids.map((id) => documentId(list.teamId, id))
   let details: readonly Detail[] = []
   const check = (bytes: Buffer): void => {
-    details = splitDocuments(bytes, names.length).map((document, at) => readDocument(document, kind, names[at]))
+    details = splitDocuments(bytes, documentIds.length).map((document, at) =>
+      readDocument(document, kind, documentIds[at]),
+    )
   }
-  const request = { api: '_mget', querystring: { realtime: isRealtime }, body: { ids: names }, check }
-  await askShard(list, kind, request, signal)
+  const request = { api: '_mget', querystring: { realtime: isRealtime }, body: { ids: documentIds }, check }
+  await requestShard(list, kind, request, signal)
   return details
 }
 
@@ -42,7 +44,7 @@ const sourceStart = ',"_source":'
 
 /**
  * Splits an `_mget` response without parsing it, at the text that begins each document's envelope. If this text occurs more often, a source contains
- * it. Then the response is scanned as JSON.
+ * it. If so, the response is scanned as JSON.
  */
 function splitDocuments(bytes: Buffer, count: number): readonly Buffer[] {
   const starts: number[] = []
@@ -63,8 +65,8 @@ const scanDocuments = (text: string): readonly Buffer[] =>
 const foundSchema = z.object({ _id: z.string(), found: z.boolean() })
 const failedSchema = z.object({ error: z.object({ type: z.string(), reason: z.string().nullish() }) })
 
-/** Only ids and numbers precede a document's source, so the first `_source` is the envelope's. */
-function readDocument(document: Buffer, kind: string, name: DocumentId | undefined): Detail {
+/** In a document's envelope, only ids and numbers precede `_source`, so the first `_source` is the envelope's. */
+function readDocument(document: Buffer, kind: string, expectedId: DocumentId | undefined): Detail {
   const sourceAt = document.indexOf(sourceStart)
   const envelope = parse(sourceAt === -1 ? document.toString() : `${document.toString('latin1', 0, sourceAt)}}`)
   const { success, data } = foundSchema.safeParse(envelope)
@@ -72,10 +74,10 @@ function readDocument(document: Buffer, kind: string, name: DocumentId | undefin
     const { type, reason } = failedSchema.safeParse(envelope).data?.error ?? { type: 'without a reason' }
     if (type === 'index_not_found_exception') throw new ElasticsearchUnavailable('missing-index', kind)
     const hasNoCopy = type === 'no_shard_available_action_exception' || reason?.startsWith(noCopyReason)
-    const why = overloads.has(type) ? 'overloaded' : hasNoCopy ? 'no-copy' : 'partial'
-    throw new ElasticsearchUnavailable(why, `${kind}: ${type}`)
+    const unavailableReason = overloads.has(type) ? 'overloaded' : hasNoCopy ? 'no-copy' : 'partial'
+    throw new ElasticsearchUnavailable(unavailableReason, `${kind}: ${type}`)
   }
-  if (data._id !== name) throw new ElasticsearchUnavailable('partial', `${kind}: an answer for another document`)
+  if (data._id !== expectedId) throw new ElasticsearchUnavailable('partial', `${kind}: an answer for another document`)
   if (!data.found || sourceAt === -1) return 'missing'
   const source = document.subarray(sourceAt + sourceStart.length, -1)
   return isTombstone(source) ? 'deleted' : source

@@ -20,8 +20,8 @@ export type ExportContent = {
 }
 
 const exportLifeMs = 120_000
-/** Renewals within the life of a snapshot. One would suffice if Elasticsearch never refused one. */
-const renewals = 4
+/** Within the life of a snapshot: several, because Elasticsearch may refuse some. */
+const renewalsPerLife = 4
 /** A batch of keys takes at most 4 MiB, with ids of any length. */
 const maxKeys = 5_000
 /** With `view=full`, a batch has fewer keys, so that sizes are read shortly before the details. */
@@ -30,8 +30,8 @@ const maxDetailKeys = 1_000
 type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
 
 /**
- * The snapshot expires `lifeMs` after its last search. So a timer renews it: a slow client may take longer, and details are read outside of the
- * snapshot.
+ * The snapshot expires `lifeMs` after its last search. So a timer renews the snapshot: a slow client may pause for longer, and details are
+ * read outside of the snapshot.
  */
 export async function* inSnapshot<Part>(
   list: SearchedList,
@@ -42,7 +42,7 @@ export async function* inSnapshot<Part>(
   const snapshot = await runQuery(() => openListSnapshot(list, lifeMs))
   // If the snapshot expires because of a failed renewal, the next read fails.
   const renew = (): void => void runQuery((signal) => snapshot.renew(signal)).catch(() => undefined)
-  const renewing = setInterval(renew, lifeMs / renewals)
+  const renewing = setInterval(renew, lifeMs / renewalsPerLife)
   try {
     yield* read(snapshot)
   } finally {
@@ -71,12 +71,12 @@ async function* readList(
   const { filter } = await firstFound(filters, async (filter) => {
     return { filter, total: await countRows(snapshot.countsOf(filter, runQuery)) }
   })
-  const walk = (limit: number): Keys => walkList(snapshot, filter, limit, runQuery)
+  const keysOf = (limit: number): Keys => walkList(snapshot, filter, limit, runQuery)
   let items: AsyncIterable<readonly Buffer[]>
   if (view === 'full')
-    items = Readable.from(readWholeEntities(list, walk(maxDetailKeys), runQuery), { highWaterMark: 1 })
+    items = Readable.from(readWholeEntities(list, keysOf(maxDetailKeys), runQuery), { highWaterMark: 1 })
   else if (await runQuery((signal) => snapshot.hasLargeRows(signal)))
-    items = readRows(snapshot, walk(maxKeys), runQuery)
+    items = readRows(snapshot, keysOf(maxKeys), runQuery)
   else items = readSmallRows(snapshot, filter, runQuery)
   for await (const rows of items) yield rows.map(pick)
 }
@@ -111,16 +111,16 @@ export async function* walkList(snapshot: WalkedSnapshot, filter: Filter, limit:
     yield allOf(count, await runQuery((signal) => snapshot.keys(filter, { clause, skip: 0 }, limit, signal)))
 }
 
-/** For a list without large rows: keys are not read, because they only add the sizes of large rows. */
+/** For a list without large rows. Does not read keys, which only add the sizes of large rows. */
 function readSmallRows(snapshot: ListSnapshot, filter: Filter, runQuery: RunQuery): Rows {
-  async function* places() {
+  async function* rangesByRow() {
     for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), maxRows))
       yield Array.from({ length: count }, (_, skip) => ({ clause, skip, bytes: undefined }))
   }
-  return readParts(places(), async (part, bytes) => {
-    const [first] = part
-    if (first === undefined) return []
-    const rows = runQuery((signal) => snapshot.rows(filter, first, part.length, signal), bytes)
+  return readParts(rangesByRow(), async (part, bytes) => {
+    const [firstRow] = part
+    if (firstRow === undefined) return []
+    const rows = runQuery((signal) => snapshot.rows(filter, firstRow, part.length, signal), bytes)
     return allOf(part.length, await rows)
   })
 }
@@ -129,8 +129,8 @@ const readRows = (snapshot: ListSnapshot, pages: Pages<RowKey>, runQuery: RunQue
   readParts(pages, (keys, bytes) => runQuery((signal) => snapshot.rowsOf(keys, signal), bytes))
 
 /**
- * Yields details in the order of their keys, read outside of the snapshot. So a detail may be newer than the snapshot, and an entity that was deleted
- * since is left out. Rejects if an entity that is not deleted has no detail.
+ * Yields details in the order of their keys. Reads them outside of the snapshot: a detail may be newer than the snapshot, and an entity that was
+ * deleted since is left out. Rejects if an entity that is not deleted has no detail.
  */
 export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQuery: RunQuery): Rows {
   // Sizes are read first, because an `_mget` cannot be cancelled once its answer turns out too large.
@@ -159,7 +159,7 @@ async function readLive(list: SearchedList, keys: readonly RowKey[], bytes: numb
 
 /**
  * Each of `ids` with its detail or `deleted`; `bytes` bounds all details together. A missing detail is read again for two seconds, in real time,
- * because it may not be refreshed, or not written, yet. Then it is left out.
+ * because an indexer may not have refreshed or written it yet. After that, the detail is left out.
  */
 export async function findDetails(
   list: SearchedList,
@@ -167,12 +167,13 @@ export async function findDetails(
   bytes: number,
   runQuery: RunQuery,
 ): Promise<ReadonlyMap<EntityId, Detail>> {
-  const known = new Map<EntityId, Detail>()
-  for (let attempt = 0; known.size < ids.length && attempt <= maxRetries; attempt++) {
-    const missing = ids.filter((id) => !known.has(id))
+  const detailsById = new Map<EntityId, Detail>()
+  for (let attempt = 0; detailsById.size < ids.length && attempt <= maxRetries; attempt++) {
+    const missing = ids.filter((id) => !detailsById.has(id))
     if (attempt > 1) await sleep(pauseMs)
     const details = await runQuery((signal) => readDetails(list, missing, attempt > 0, signal), bytes)
-    for (const [at, id] of missing.entries()) if (details[at] !== 'missing') known.set(id, details[at] ?? 'deleted')
+    for (const [at, id] of missing.entries())
+      if (details[at] !== 'missing') detailsById.set(id, details[at] ?? 'deleted')
   }
-  return known
+  return detailsById
 }

@@ -3,12 +3,12 @@ import { type EntityPart, idInPosition, summaryDelimiter } from '../../core/elas
 import type { EntityId } from '../../core/model/ids.ts'
 import { attempt } from '../../core/model/schema.ts'
 import { bytesOf } from './clauses.ts'
-import { askShard, ElasticsearchUnavailable, type SearchedList } from './searchClient.ts'
+import { ElasticsearchUnavailable, requestShard, type SearchedList } from './searchClient.ts'
 
 export type SearchBody = Readonly<Record<string, unknown>>
 
 const delimiter = summaryDelimiter.charCodeAt(0)
-/** Stands for a summary in the part of a response that is parsed. */
+/** Stands for a summary in the response when it is parsed. */
 const placeholder = Buffer.from('null')
 
 const hitSchema = z.object({
@@ -54,7 +54,7 @@ export async function searchTeam(
 ): Promise<SearchAnswer> {
   const querystring = { allow_partial_search_results: false }
   const request = { api: '_search', querystring, body, ...(maxBytes !== undefined && { maxBytes }) }
-  return readAnswer(await askShard(list, list.type, request, signal))
+  return readAnswer(await requestShard(list, list.type, request, signal))
 }
 
 /**
@@ -94,10 +94,10 @@ export function totalOf({ total }: Pick<SearchAnswer, 'total'>): number {
 export const aggregationsIn = <T>(schema: z.ZodType<T>, { aggregations }: SearchAnswer): T =>
   parseWith(schema, aggregations)
 
-/** `position`: sort key. `bytes`: an upper bound for the size of a large row; undefined for other rows. */
+/** `position`: the row's sort key (`clauses.ts`). `bytes`: an upper bound for the size of a large row; undefined for other rows. */
 export type RowKey = { readonly position: string; readonly id: EntityId; readonly bytes: number | undefined }
 
-/** From a search with `newestFirst` and `keysOnly(part)`. */
+/** The keys of hits of a search with `newestFirst` and `keysOnly(part)`. */
 export const keysIn = ({ hits }: SearchAnswer, part: EntityPart): readonly RowKey[] =>
   hits.map(({ sort, fields }) => {
     const position = sort?.[1]

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { aliasOf, documentKinds } from '../../core/elasticsearch/indices.ts'
 import { type TeamList, teamList } from '../../core/model/ids.ts'
 import type { ListVersion } from '../../core/redis/listVersions.ts'
-import { anyAtAll, type Clause, countOnly } from './clauses.ts'
+import { type Clause, countAtMostOne, countOnly } from './clauses.ts'
 import { readAnswer, searchTeam, totalOf } from './hits.ts'
 import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
 import { findCopies } from './readPrimaries.ts'
@@ -12,13 +12,13 @@ import { ElasticsearchUnavailable, type SearchClient, type SearchedList } from '
 export interface IndexReader extends SearchClient {
   /** From this offset on, a page is found by counting instead of skipping the rows before it. */
   readonly deepPageFrom: number
-  /** Reads in the cached snapshot of the version. If the version is unknown or the snapshot is gone, opens a new one. */
+  /** Reads in the cached snapshot of the version. If the version is unknown or the snapshot is gone, opens a new one for this read. */
   readonly readSnapshot: <T>(list: SearchedList & Versioned, read: (snapshot: ListSnapshot) => Promise<T>) => Promise<T>
   /** By list and part: whether any row of this version has a large part (`hasLarge`). */
   readonly largeParts: LRUCache<string, { readonly version: ListVersion; readonly hasLarge: boolean }>
 }
 
-/** Read before the list is searched; null while unknown. */
+/** `version` is read before the list is searched; null while unknown. */
 type Versioned = { readonly version: ListVersion | null }
 
 export type ListAt = SearchedList & IndexReader & Versioned
@@ -52,12 +52,12 @@ function snapshotCache(): IndexReader['readSnapshot'] {
     const cached = cache.get(name)
     if (cached?.version === version) return cached
     const forget = (): void => {
-      if (cache.peek(name) === opened) cache.delete(name)
+      if (cache.peek(name) === entry) cache.delete(name)
     }
-    const opened: CachedSnapshot = { version, opening: openListSnapshot(list, lifeMs), forget }
-    opened.opening.catch(forget)
-    cache.set(name, opened)
-    return opened
+    const entry: CachedSnapshot = { version, opening: openListSnapshot(list, lifeMs), forget }
+    entry.opening.catch(forget)
+    cache.set(name, entry)
+    return entry
   }
   return async (list, read) => {
     if (list.version !== null) {
@@ -71,13 +71,13 @@ function snapshotCache(): IndexReader['readSnapshot'] {
         forget()
       }
     }
-    const own = await openListSnapshot(list, lifeMs)
-    return await read(own).finally(() => own.close())
+    const snapshot = await openListSnapshot(list, lifeMs)
+    return await read(snapshot).finally(() => snapshot.close())
   }
 }
 
 export const hasAny = async (list: SearchedList, query: Clause, signal: AbortSignal): Promise<boolean> =>
-  totalOf(await searchTeam(list, { query, ...anyAtAll }, signal)) > 0
+  totalOf(await searchTeam(list, { query, ...countAtMostOne }, signal)) > 0
 
 /** Resolves if every shard of every index answers, and no index has the mapping of an earlier release. */
 export async function probe(client: SearchClient, signal: AbortSignal): Promise<void> {

@@ -12,11 +12,11 @@ import type { SearchedList } from './searchClient.ts'
  */
 export async function hasLarge(list: ListAt, part: EntityPart, runQuery: RunQuery): Promise<boolean> {
   const { type, teamId, version, largeParts } = list
-  const name = `${teamList(type, teamId)} ${part}`
-  const known = largeParts.get(name)
-  if (version !== null && known?.version === version) return known.hasLarge
+  const cacheKey = `${teamList(type, teamId)} ${part}`
+  const cached = largeParts.get(cacheKey)
+  if (version !== null && cached?.version === version) return cached.hasLarge
   const isAnyLarge = await runQuery((signal) => hasAny(list, largeOf(teamId, part), signal))
-  if (version !== null) largeParts.set(name, { version, hasLarge: isAnyLarge })
+  if (version !== null) largeParts.set(cacheKey, { version, hasLarge: isAnyLarge })
   return isAnyLarge
 }
 
@@ -33,22 +33,22 @@ export async function weighDetails(
   ids: readonly EntityId[],
   signal: AbortSignal,
 ): Promise<readonly (number | undefined)[]> {
-  const named = { ids: { values: ids.map((id) => documentId(list.teamId, id)) } }
+  const withId = { ids: { values: ids.map((id) => documentId(list.teamId, id)) } }
   // If the team has no large detail, the first filter matches nothing, and Elasticsearch looks up no id.
-  const query = { bool: { filter: [largeOf(list.teamId, 'detail'), named] } }
+  const query = { bool: { filter: [largeOf(list.teamId, 'detail'), withId] } }
   const body = { query, sort: newestFirst, size: ids.length, track_total_hits: false, ...keysOnly('detail') }
   const keys = keysIn(await searchTeam(list, body, signal), 'detail')
-  const large = new Map(keys.map(({ id, bytes }) => [id, bytes]))
-  return ids.map((id) => large.get(id))
+  const largeDetails = new Map(keys.map(({ id, bytes }) => [id, bytes]))
+  return ids.map((id) => largeDetails.get(id))
 }
 
 export type Rows = AsyncGenerator<readonly Buffer[], void, undefined>
 export type Pages<Key> = AsyncIterable<readonly Key[]> | Iterable<readonly Key[]>
 
-/** Target and maximum of a part. A larger row is a part of its own. */
+/** Target and maximum bytes of a part. A larger row is a part of its own. */
 const partBytes = 512 * 1024
 export const mostPartBytes = 4 * 1024 * 1024
-const firstRows = 100
+const rowsOfFirstPart = 100
 /** So many rows always fit into `mostPartBytes`, if no row is large. */
 export const maxRows = mostPartBytes / largeBytes
 
@@ -60,24 +60,25 @@ export async function* readParts<Key extends Pick<RowKey, 'bytes'>>(
   pages: Pages<Key>,
   read: (part: readonly Key[], bytes: number) => Promise<readonly Buffer[]>,
 ): Rows {
-  let expected = Math.floor(partBytes / firstRows)
+  let expectedRowBytes = Math.floor(partBytes / rowsOfFirstPart)
   for await (const keys of pages)
     for (let at = 0, part: readonly Key[]; at < keys.length; at += part.length) {
-      part = nextPart(keys.slice(at, at + maxRows), expected)
+      part = nextPart(keys.slice(at, at + maxRows), expectedRowBytes)
       const rows = await read(part, mostBytesOf(part))
-      const small = rows.filter(({ length }) => length <= largeBytes)
-      if (small.length > 0) expected = Math.max(1, small.reduce((sum, { length }) => sum + length, 0) / small.length)
+      const smallRows = rows.filter(({ length }) => length <= largeBytes)
+      const smallBytes = smallRows.reduce((sum, { length }) => sum + length, 0)
+      if (smallRows.length > 0) expectedRowBytes = Math.max(1, smallBytes / smallRows.length)
       if (rows.length > 0) yield rows
     }
 }
 
-function nextPart<Key extends Pick<RowKey, 'bytes'>>(keys: readonly Key[], expectedBytes: number): readonly Key[] {
-  let expected = 0
-  let most = 0
+function nextPart<Key extends Pick<RowKey, 'bytes'>>(keys: readonly Key[], expectedRowBytes: number): readonly Key[] {
+  let expectedBytes = 0
+  let mostBytes = 0
   const end = keys.findIndex(({ bytes }, at) => {
-    expected += bytes ?? expectedBytes
-    most += bytes ?? largeBytes
-    return at > 0 && (expected > partBytes || most > mostPartBytes)
+    expectedBytes += bytes ?? expectedRowBytes
+    mostBytes += bytes ?? largeBytes
+    return at > 0 && (expectedBytes > partBytes || mostBytes > mostPartBytes)
   })
   return end === -1 ? keys : keys.slice(0, end)
 }

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import {
-  anyAtAll,
   type Clause,
+  countAtMostOne,
   createdWithin,
   type Filter,
   keysOnly,
@@ -14,7 +14,7 @@ import {
 } from './clauses.ts'
 import * as hits from './hits.ts'
 import type { RunQuery } from './queryTurns.ts'
-import { askShard, ElasticsearchUnavailable, type SearchedList } from './searchClient.ts'
+import { ElasticsearchUnavailable, requestShard, type SearchedList } from './searchClient.ts'
 
 const deadlineMs = 5_000
 
@@ -23,35 +23,34 @@ export type KeyRange = { readonly clause: Clause; readonly skip: number }
 
 /** A team's list in a point in time of Elasticsearch: every search reads the same state. */
 export interface ListSnapshot {
-  /** The snapshot caches the counts. */
   countsOf(filter: Filter, runQuery: RunQuery): ListCounts
   /** Extends the snapshot's life, as any search does. */
   renew(signal: AbortSignal): Promise<void>
   hasLargeRows(signal: AbortSignal): Promise<boolean>
   /** Raw summaries. */
   rows(filter: Filter, range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly Buffer[]>
-  /** Without reading stored documents. */
+  /** Reads no stored documents. */
   keys(filter: Filter, range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly hits.RowKey[]>
-  /** `keys` must be newest first. */
+  /** `keys` must be newest first, as the rows will be. */
   rowsOf(keys: readonly hits.RowKey[], signal: AbortSignal): Promise<readonly Buffer[]>
   /** Closes the snapshot before `keep_alive` expires. Never throws. */
   close(): void
 }
 
 export interface ListCounts {
-  /** Rows in each step of `stepMs` of creation time, newest first, without empty steps. */
+  /** Counts rows by steps of `stepMs` of creation time; newest first, without zeros. */
   countByTime(
     span: TimeSpan | undefined,
     stepMs: number,
   ): Promise<readonly { readonly startMs: number; readonly count: number }[]>
   /**
-   * Rows for each next character of the positions that begin with `prefix`, newest first, without empty steps. The character is undefined for the
-   * position that ends there.
+   * Counts the rows whose sort key (`clauses.ts`) begins with `prefix`, by the key's next character; newest first, without zeros. The character is
+   * undefined for the row whose sort key is `prefix` itself.
    */
   countByCharacter(
     prefix: string,
   ): Promise<readonly { readonly character: string | undefined; readonly count: number }[]>
-  /** The longest common prefix of the ids of all rows (at least one) whose position begins with `prefix`. */
+  /** The longest common prefix of the ids of all rows (at least one) whose sort key begins with `prefix`. */
   idsBeginWith(prefix: string): Promise<string>
 }
 
@@ -63,8 +62,8 @@ const openedSchema = z.object({ id: z.string() })
  */
 export async function openListSnapshot(list: SearchedList, lifeMs: number): Promise<ListSnapshot> {
   const keep_alive = `${lifeMs}ms`
-  const opening = AbortSignal.timeout(deadlineMs)
-  const bytes = await askShard(list, list.type, { api: '_pit', querystring: { keep_alive } }, opening)
+  const deadline = AbortSignal.timeout(deadlineMs)
+  const bytes = await requestShard(list, list.type, { api: '_pit', querystring: { keep_alive } }, deadline)
   const { id } = hits.parseWith(openedSchema, hits.parse(bytes.toString()))
   return listSnapshot(list, { id, keep_alive })
 }
@@ -104,11 +103,11 @@ function listSnapshot(list: SearchedList, opened: OpenedPointInTime): ListSnapsh
       ),
 
     async renew(signal) {
-      await search([], anyAtAll, signal)
+      await search([], countAtMostOne, signal)
     },
 
     async hasLargeRows(signal) {
-      return hits.totalOf(await send({ query: largeOf(teamId, 'summary'), ...anyAtAll }, signal)) > 0
+      return hits.totalOf(await send({ query: largeOf(teamId, 'summary'), ...countAtMostOne }, signal)) > 0
     },
 
     async rows(filter, { clause, skip }, limit, signal) {
@@ -138,18 +137,19 @@ const bucketsSchema = z.object({
 
 /** Descending, as Elasticsearch sorts them. */
 const idCharacters = [...'zyxwvutsrqponmlkjihgfedcba_ZYXWVUTSRQPONMLKJIHGFEDCBA:9876543210.-']
-const positionBegins = (prefix: string): Clause => ({ prefix: { position: prefix } })
+const sortKeyBegins = (prefix: string): Clause => ({ prefix: { position: prefix } })
 
-type Counted = string | readonly object[]
+type CountResult = string | readonly object[]
 
-/** Estimated. A character of the cache key takes two bytes. */
-const bytesPerCount = 64
+const estimatedBytesPerCount = 64
+/** Of a cache key. */
+const bytesPerCharacter = 2
 /** Cached, because the next page needs most counts again. */
-type CountCache = LRUCache<string, Counted>
+type CountCache = LRUCache<string, CountResult>
 const createCountCache = (): CountCache =>
   new LRUCache({
     maxSize: 512 * 1024,
-    sizeCalculation: (counts, key) => 2 * key.length + bytesPerCount * (counts.length + 1),
+    sizeCalculation: (counts, key) => bytesPerCharacter * key.length + estimatedBytesPerCount * (counts.length + 1),
   })
 
 function listCounts(
@@ -157,7 +157,7 @@ function listCounts(
   keyPrefix: string,
   search: (clauses: Filter, body: hits.SearchBody) => Promise<hits.SearchAnswer>,
 ): ListCounts {
-  const once = async <C extends Counted>(parameters: unknown, count: () => Promise<C>): Promise<C> => {
+  const cachedCounts = async <C extends CountResult>(parameters: unknown, count: () => Promise<C>): Promise<C> => {
     const key = keyPrefix + JSON.stringify(parameters)
     const counts = (cache.get(key) as C | undefined) ?? (await count())
     cache.set(key, counts)
@@ -169,24 +169,24 @@ function listCounts(
   }
   return {
     countByTime: (span, stepMs) =>
-      once([span, stepMs], async () => {
+      cachedCounts([span, stepMs], async () => {
         const fixed_interval = `${stepMs}ms`
         const date_histogram = { field: 'createdAt', fixed_interval, min_doc_count: 1, order: { _key: 'desc' } }
         const buckets = await bucketsOf(span === undefined ? [] : [createdWithin(span)], { date_histogram })
         return buckets.map(({ key, doc_count }) => ({ startMs: key, count: doc_count }))
       }),
     countByCharacter: (prefix) =>
-      once(prefix, async () => {
-        const filters = [...idCharacters.map((next) => positionBegins(prefix + next)), { term: { position: prefix } }]
+      cachedCounts(prefix, async () => {
+        const filters = [...idCharacters.map((next) => sortKeyBegins(prefix + next)), { term: { position: prefix } }]
         const buckets = await bucketsOf([], { filters: { filters } })
-        // The last filter matches the position that ends here, which sorts before longer positions.
+        // The last filter matches the sort key that is `prefix` itself: newest first, it comes after longer sort keys.
         const steps = buckets.map(({ doc_count }, at) => ({ character: idCharacters[at], count: doc_count }))
         return steps.filter(({ count }) => count > 0)
       }),
     idsBeginWith: (prefix) =>
-      once(['ids', prefix], async () => {
+      cachedCounts(['ids', prefix], async () => {
         const ends = [newestFirst, oldestFirst].map((sort) =>
-          search([positionBegins(prefix)], { ...inOrder, ...keysOnly('summary'), sort, size: 1 }),
+          search([sortKeyBegins(prefix)], { ...inOrder, ...keysOnly('summary'), sort, size: 1 }),
         )
         const [newest, oldest] = (await Promise.all(ends)).flatMap((end) =>
           hits.keysIn(end, 'summary').map(({ id }) => id),
@@ -196,5 +196,5 @@ function listCounts(
   }
 }
 
-const commonPrefix = (first: string, second: string): string =>
-  second.startsWith(first) ? first : commonPrefix(first.slice(0, -1), second)
+const commonPrefix = (left: string, right: string): string =>
+  right.startsWith(left) ? left : commonPrefix(left.slice(0, -1), right)

@@ -2,9 +2,9 @@
 export type RunQuery = <Answer>(send: (signal: AbortSignal) => Promise<Answer>, bytes?: number) => Promise<Answer>
 
 /**
- * Lets one request query Elasticsearch, and reserve memory for its answer, when it is its team's turn (`queryQueue.ts`). While Elasticsearch is
- * overloaded, a query is repeated, up to six times and until its deadline. Without a turn in time, rejects: with 429 if the team uses its own share,
- * with 503 if others use the room. Everything that waits or runs is aborted when the client disconnects.
+ * Lets one request query Elasticsearch, and reserve memory for its answer, in its team's turn (`queryQueue.ts`). While Elasticsearch is
+ * overloaded, a query is repeated, up to six times and until its deadline. Without a turn in time, rejects: with 429 if the team uses its whole share,
+ * with 503 if other teams use the room. Everything that waits or runs is aborted when the client disconnects.
  */
 export interface QueryTurns {
   /** Runs a query for a whole answer: waits up to two seconds for a turn, and ends after five. */

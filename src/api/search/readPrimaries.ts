@@ -30,7 +30,7 @@ const shardsSchema = z.object({ shards: z.array(z.array(copySchema)).default([])
  * 2. The primary is lost. Replica 2, without `a@7`, is promoted.
  * 3. Replica 1 drops `a@7`. The client, which has seen `a@7`, gets an older state.
  *
- * Also, a node that has not noticed that the master removed it would answer from its outdated copy for ever. `elapsedMs`: a monotonic clock.
+ * Also, a node that has not noticed its removal by the master would answer from its outdated copy for ever. `elapsedMs`: a monotonic clock.
  */
 export function readPrimaries(client: SearchClient, elapsedMs: () => number): SearchClient {
   const onlyCopies = new LRUCache<string, { readonly primary: FoundPrimary; readonly sinceMs: number }>({
@@ -41,7 +41,7 @@ export function readPrimaries(client: SearchClient, elapsedMs: () => number): Se
     const name = nameOf(shard)
     const sinceMs = elapsedMs()
     const cached = onlyCopies.get(name)
-    // The alias is searched, which may point to another index than the cached one by now.
+    // Searches the alias, because it may point to another index than the cached one by now.
     if (cached !== undefined && sinceMs - cached.sinceMs < onlyCopyMs)
       return { ...cached.primary, searched: shard.alias }
     const primary = await findPrimary(client, shard, signal)

@@ -18,9 +18,9 @@ export type ChangesSearch = {
   readonly list: ListAt
   /** The rest of the walk, in ascending order. */
   readonly ranges: readonly PositionRange[]
-  /** If several rows share the first log position: the list `position` (`documentFormat.ts`) of the row after which to begin. */
+  /** If several rows share the first log position: the sort key (`clauses.ts`) of the row after which to begin. */
   readonly after: string | undefined
-  /** Whether the first range may fill the page. Then it is searched alone first, which is faster. */
+  /** Whether the first range may fill the page. If so, this range is searched alone first, which is faster. */
   readonly isLong: boolean
   readonly hasDeletions: boolean
   readonly limit: number
@@ -29,7 +29,7 @@ export type ChangesSearch = {
 }
 
 /**
- * Where a page begins: at a log position; among rows that share it, after the row whose list `position` is `after`. Only rows that a rebuild has
+ * Where a page begins: at a log position; among rows that share it, after the row whose sort key is `after`. Only rows that a rebuild has
  * carried over from a replaced log share a log position: 0.
  */
 export type PlaceInWalk = { readonly at: LogPosition; readonly after: string | undefined }
@@ -37,12 +37,12 @@ export type PlaceInWalk = { readonly at: LogPosition; readonly after: string | u
 /** `next` is undefined after the last row. */
 export type ChangesPage = { readonly items: readonly Buffer[]; readonly next: PlaceInWalk | undefined }
 
-/** `order`: the list `position`; a deletion has none. */
-type Row = { readonly at: LogPosition; readonly order: string | undefined; readonly item: Buffer }
+/** A deletion has no `sortKey`. */
+type Row = { readonly at: LogPosition; readonly sortKey: string | undefined; readonly item: Buffer }
 /** A row before it is read. `bytes`: undefined for a row that is not large (`largeBytes`). */
 type ChangeKey = {
   readonly at: LogPosition
-  readonly order: string | undefined
+  readonly sortKey: string | undefined
   readonly id: EntityId
   readonly changedAt: string
   readonly isDeleted: boolean
@@ -93,12 +93,15 @@ async function readRowsPage(changes: ChangesSearch, turns: QueryTurns): Promise<
   }
 }
 
-/** For a list without large rows: one search, or two (`firstOf`). */
+/** For a list without large rows: one or two searches (`readUpToLimit`). */
 async function readSmallRows(changes: ChangesSearch, turns: QueryTurns): Promise<RowsPage> {
   const mostBytes = Math.min(changes.limit * largeBytes, mostPartBytes)
   const release = await turns.reserve(mostBytes)
-  const rows = await firstOf(changes, (part) =>
-    turns.run(async (signal) => rowsIn(await search({ ...changes, ...part }, {}, signal), changes.pick), mostBytes),
+  const rows = await readUpToLimit(changes, (selection) =>
+    turns.run(
+      async (signal) => rowsIn(await search({ ...changes, ...selection }, {}, signal), changes.pick),
+      mostBytes,
+    ),
   )
   if (rows.length === 0) release()
   return { rows, next: nextAfter(rows, changes.limit) }
@@ -107,67 +110,67 @@ async function readSmallRows(changes: ChangesSearch, turns: QueryTurns): Promise
 /** Reads positions and sizes first, then the rows, in parts of bounded bytes. */
 async function readByKeys(changes: ChangesSearch, turns: QueryTurns): Promise<RowsPage> {
   const part = changes.view === 'full' ? 'detail' : 'summary'
-  const allKeys = await firstOf(changes, (some) =>
-    turns.run(async (signal) => keysIn(await search({ ...changes, ...some }, keysOnly(part), signal), part)),
+  const allKeys = await readUpToLimit(changes, (selection) =>
+    turns.run(async (signal) => keysIn(await search({ ...changes, ...selection }, keysOnly(part), signal), part)),
   )
-  const keys = withinLarge(allKeys)
+  const keys = keysOfOnePage(allKeys)
   if (keys.length === 0) return { rows: [], next: undefined }
   await turns.reserve(Math.max(keys[0]?.bytes ?? 0, Math.min(mostBytesOf(keys), maxPageBytes + mostPartBytes)))
   const rows: Row[] = []
-  let count = 0
+  let keysRead = 0
   let bytes = 0
   const readRows = part === 'detail' ? readWhole : readSummaries
-  const read = async (some: readonly ChangeKey[], mostBytes: number): Promise<readonly Buffer[]> => {
-    const more = await readRows(changes, some, mostBytes, turns.run)
-    rows.push(...more)
-    count += some.length
-    return more.map(({ item }) => item)
+  const read = async (keysOfPart: readonly ChangeKey[], mostBytes: number): Promise<readonly Buffer[]> => {
+    const rowsOfPart = await readRows(changes, keysOfPart, mostBytes, turns.run)
+    rows.push(...rowsOfPart)
+    keysRead += keysOfPart.length
+    return rowsOfPart.map(({ item }) => item)
   }
   for await (const items of readParts([keys], read)) {
     bytes += items.reduce((sum, { length }) => sum + length, 0)
     if (bytes >= maxPageBytes) break
   }
-  const next = count < allKeys.length ? placeAfter(allKeys[count - 1]) : nextAfter(allKeys, changes.limit)
+  const next = keysRead < allKeys.length ? placeAfter(allKeys[keysRead - 1]) : nextAfter(allKeys, changes.limit)
   return { rows, next }
 }
 
 /** The first keys whose large rows fit into a page together; at least one key. */
-function withinLarge(keys: readonly ChangeKey[]): readonly ChangeKey[] {
-  let large = 0
+function keysOfOnePage(keys: readonly ChangeKey[]): readonly ChangeKey[] {
+  let largeRowBytes = 0
   const end = keys.findIndex(({ bytes = 0 }, at) => {
-    large += bytes
-    return at > 0 && large > maxPageBytes
+    largeRowBytes += bytes
+    return at > 0 && largeRowBytes > maxPageBytes
   })
   return end === -1 ? keys : keys.slice(0, end)
 }
 
 /** Undefined at the end: the search has returned fewer rows than `limit`. */
-const nextAfter = (rows: readonly Placed[], limit: number): PlaceInWalk | undefined =>
+const nextAfter = (rows: readonly RowPlace[], limit: number): PlaceInWalk | undefined =>
   rows.length < limit ? undefined : placeAfter(rows.at(-1))
 
-type Placed = Pick<Row, 'at' | 'order'>
+type RowPlace = Pick<Row, 'at' | 'sortKey'>
 
 const sharedPosition = 0
 
 /**
- * Rows that were carried over share position 0, so the next page begins at position 0, after such a row. A deletion at position 0 is the first record
- * of partition 0, and sorts after these rows. So the next page begins at position 1.
+ * Rows that were carried over share position 0. After such a row, the next page begins at position 0, with the row's sort key. A
+ * deletion at position 0 sorts after these rows, so the next page begins at position 1.
  */
-function placeAfter(row: Placed | undefined): PlaceInWalk | undefined {
+function placeAfter(row: RowPlace | undefined): PlaceInWalk | undefined {
   if (row === undefined) return undefined
-  const isShared = row.at === sharedPosition && row.order !== undefined
-  return isShared ? { at: row.at, after: row.order } : { at: (row.at + 1) as LogPosition, after: undefined }
+  const isShared = row.at === sharedPosition && row.sortKey !== undefined
+  return isShared ? { at: row.at, after: row.sortKey } : { at: (row.at + 1) as LogPosition, after: undefined }
 }
 
 /** At most `limit` rows. With `isLong`, reads the other ranges only if the first has fewer rows. */
-async function firstOf<Item>(
+async function readUpToLimit<Item>(
   { ranges, after, isLong, limit }: ChangesSearch,
-  read: (part: Pick<ChangesSearch, 'ranges' | 'after' | 'limit'>) => Promise<readonly Item[]>,
+  read: (selection: Pick<ChangesSearch, 'ranges' | 'after' | 'limit'>) => Promise<readonly Item[]>,
 ): Promise<readonly Item[]> {
-  const others = isLong ? ranges.slice(1) : []
+  const otherRanges = isLong ? ranges.slice(1) : []
   const rows = await read({ ranges: isLong ? ranges.slice(0, 1) : ranges, after, limit })
-  if (rows.length >= limit || others.length === 0) return rows
-  return [...rows, ...(await read({ ranges: others, after: undefined, limit: limit - rows.length }))]
+  if (rows.length >= limit || otherRanges.length === 0) return rows
+  return [...rows, ...(await read({ ranges: otherRanges, after: undefined, limit: limit - rows.length }))]
 }
 
 type Options = Readonly<Record<string, unknown>>
@@ -206,9 +209,9 @@ function positionOf({ sort }: Hit): LogPosition {
   throw new ElasticsearchUnavailable('partial', 'a hit has no position')
 }
 
-function orderOf({ sort }: Hit): string | undefined {
-  const order = sort?.[1]
-  return typeof order === 'string' ? order : undefined
+function sortKeyOf({ sort }: Hit): string | undefined {
+  const sortKey = sort?.[1]
+  return typeof sortKey === 'string' ? sortKey : undefined
 }
 
 function keysIn({ hits }: SearchAnswer, part: EntityPart): readonly ChangeKey[] {
@@ -218,7 +221,8 @@ function keysIn({ hits }: SearchAnswer, part: EntityPart): readonly ChangeKey[] 
     const [size] = hit.fields?.[bytesOf(part)] ?? []
     const bytes = size === undefined ? undefined : Number(size)
     const isDeleted = deletedAt !== undefined
-    return { at: positionOf(hit), order: orderOf(hit), id: idOf(hit), changedAt: timeOf(changedAt), isDeleted, bytes }
+    const sortKey = sortKeyOf(hit)
+    return { at: positionOf(hit), sortKey, id: idOf(hit), changedAt: timeOf(changedAt), isDeleted, bytes }
   })
 }
 
@@ -237,11 +241,11 @@ function rowsIn({ hits, summaries }: SearchAnswer, pick: PickRow): readonly Row[
   return hits.map((hit): Row => {
     const { changedAt, tombstone } = hit._source ?? {}
     const at = positionOf(hit)
-    const order = orderOf(hit)
-    if (tombstone !== undefined) return { at, order, item: deletedItem(idOf(hit), tombstone.deletedAt) }
+    const sortKey = sortKeyOf(hit)
+    if (tombstone !== undefined) return { at, sortKey, item: deletedItem(idOf(hit), tombstone.deletedAt) }
     const summary = summaries[next++]
     if (summary === undefined) throw new ElasticsearchUnavailable('partial', 'a hit has no summary')
-    return { at, order, item: liveItem(pick(summary), timeOf(changedAt)) }
+    return { at, sortKey, item: liveItem(pick(summary), timeOf(changedAt)) }
   })
 }
 
@@ -260,27 +264,27 @@ const readSummaries: ReadRows = async (changes, keys, bytes, runQuery) => {
   const ranges = rangesFrom(changes.ranges, first.at).flatMap(({ from, below }) =>
     from > last.at ? [] : [{ from, below: Math.min(below, last.at + 1) as LogPosition }],
   )
-  // List documents have more than the summaries that `bytes` counts.
+  // A list document has more than its summary, and `bytes` counts summaries alone.
   const maxBytes = bytes + mostPartBytes
   const { teamId } = changes.list
-  const named: Clause = { ids: { values: keys.map(({ id }) => documentId(teamId, id)) } }
-  const some = { ...changes, ranges, after: undefined, limit: keys.length }
-  const answer = runQuery((signal) => search(some, {}, signal, maxBytes, [named]), bytes)
+  const withIds: Clause = { ids: { values: keys.map(({ id }) => documentId(teamId, id)) } }
+  const narrowed = { ...changes, ranges, after: undefined, limit: keys.length }
+  const answer = runQuery((signal) => search(narrowed, {}, signal, maxBytes, [withIds]), bytes)
   return rowsIn(await answer, changes.pick)
 }
 
 /**
  * Reads whole entities, which may be newer than their keys. An entity that was deleted since is left out: the deletion comes in the next walk. If
- * Elasticsearch has refused the detail of a record, which is a dead letter then, the row has the former detail, or is left out without one. When the
- * dead letter is replayed, the row gets a new position (`listToRepeat` of the indexer), and comes then.
+ * Elasticsearch has refused a record's detail, the record is a dead letter. Its row has the former detail, or is left out without a former one. When
+ * the dead letter is replayed, the row gets a new position (`listToRepeat` of the indexer), and comes in a later walk.
  */
 const readWhole: ReadRows = async ({ list, pick }, keys, bytes, runQuery) => {
   const live = keys.filter(({ isDeleted }) => !isDeleted).map(({ id }) => id)
   const details = live.length === 0 ? new Map() : await findDetails(list, live, bytes, runQuery)
-  return keys.flatMap(({ at, order, id, changedAt, isDeleted }): readonly Row[] => {
-    if (isDeleted) return [{ at, order, item: deletedItem(id, changedAt) }]
+  return keys.flatMap(({ at, sortKey, id, changedAt, isDeleted }): readonly Row[] => {
+    if (isDeleted) return [{ at, sortKey, item: deletedItem(id, changedAt) }]
     const detail: unknown = details.get(id)
-    return detail instanceof Buffer ? [{ at, order, item: liveItem(pick(detail), changedAt) }] : []
+    return detail instanceof Buffer ? [{ at, sortKey, item: liveItem(pick(detail), changedAt) }] : []
   })
 }
 

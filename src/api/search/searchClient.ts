@@ -39,8 +39,8 @@ type UnavailableReason =
   | 'older-mapping' // the index is of an earlier release: searches by newer fields would find nothing
   | 'missing-snapshot' // the point in time has expired
   | 'overloaded' // too little memory or too many requests
-  | 'no-copy' // the named node has no copy of the shard
-  | 'refused' // Elasticsearch rejected the request (permissions)
+  | 'no-copy' // no node, or not the named node, has a copy of the shard
+  | 'refused' // Elasticsearch answered with another error, such as missing permissions
 
 /** The message contains nothing of the request, which may contain personal data. */
 export class ElasticsearchUnavailable extends Error {
@@ -69,7 +69,7 @@ export class AnswerTooLong extends Error {
 }
 
 /** Sends a request to the team's shard: of the index that the list's `indices` name, else of the read alias. */
-export async function askShard(
+export async function requestShard(
   { indexPrefix, send, type, teamId, indices }: SearchedList,
   kind: DocumentKind,
   request: { readonly api: string } & Pick<SearchRequest, 'querystring' | 'body' | 'check' | 'maxBytes'>,
@@ -90,7 +90,7 @@ const requestTimeoutMs = 4_000
 export const openSearchClient = (client: Client, indexPrefix: string, hasAnswers: boolean): SearchClient => ({
   indexPrefix,
   hasAnswers,
-  send: async ({ shard: _known, check, maxBytes, ...request }, signal) => {
+  send: async ({ shard: _shard, check, maxBytes, ...request }, signal) => {
     const { statusCode, body } = await client.transport
       .request<Uint8Array | object>(request, {
         signal,

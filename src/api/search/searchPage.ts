@@ -16,8 +16,8 @@ export type RowsFound = { readonly total: number; readonly rows: readonly Buffer
 export const maxPageBytes = 2 * 1024 * 1024
 
 /**
- * The weight in `queryQueue.ts` of a page with large rows: a team reads two at a time. Such a page takes several searches. Among thousands of long
- * titles, each costs Elasticsearch as much as many small pages.
+ * The weight in `queryQueue.ts` of a page with large rows: a team reads two such pages at a time. Each takes several searches. Among
+ * thousands of long titles, such a search costs Elasticsearch as much as many small pages.
  */
 const largeListBytes = 8 * 1024 * 1024
 
@@ -41,7 +41,7 @@ export async function readPage(
 
 /**
  * One page, newest first, with the exact total, by the first filter that finds a row. Before offset `deepPageFrom`, each filter takes one search. A
- * deeper page, or a page of a list with large rows, is found by counting in a snapshot. Rejects with `LargePage` above `maxPageBytes`.
+ * deeper page, or a page of a list with large rows, is found by counting in a snapshot.
  */
 export function searchPage(
   list: ListAt,
@@ -60,10 +60,10 @@ export function searchPage(
 }
 
 /** The result of the first filter that finds a row, else of the last filter. */
-export async function firstFound<Found extends { readonly total: number }>(
+export async function firstFound<Result extends { readonly total: number }>(
   [filter, ...others]: Filters,
-  find: (filter: Filter) => Promise<Found>,
-): Promise<Found> {
+  find: (filter: Filter) => Promise<Result>,
+): Promise<Result> {
   let result = await find(filter)
   for (const other of others) {
     if (result.total > 0) break
@@ -95,7 +95,7 @@ async function largePage(snapshot: ListSnapshot, filter: Filter, request: PageRe
   return { total, rows: keys.length === 0 ? [] : await snapshot.rowsOf(keys, signal) }
 }
 
-/** Without reading the rows. */
+/** Reads keys, but no rows. */
 export async function findPageKeys(snapshot: ListSnapshot, filter: Filter, request: PageRequest, signal: AbortSignal) {
   const { total, range } = await rangeOf(snapshot, filter, request, signal)
   const keys = range === undefined ? [] : await snapshot.keys(filter, range, request.limit, signal)
@@ -154,7 +154,7 @@ export function pageLinks(url: string, querystring: string, { page, limit }: Pag
   }
   const first = linkTo('first', 1)
   const last = Math.max(1, Math.ceil(totalDocs / limit))
-  // The header has two links at least. Checked now, because rendering thousands of parameters three more times would take long.
+  // The header has two links at least. Rendering thousands of parameters three more times would take long.
   if (2 * first.length > maxLinkBytes) return undefined
   const links = [
     first,

@@ -8,11 +8,11 @@ const maxExpansions = 50
 /** So many typed words are free: they may match inside words of the title, and be misspelt. This bounds the cost of a search. */
 const maxFreeWords = 8
 /** Longer texts are searched in pieces: Elasticsearch refuses a wildcard with 315 equal characters. */
-const wholeLength = 300
+const maxWildcardLength = 300
 /** A word or number of at least this length, typed beside CJK characters, may stand elsewhere in the title: 2026期末 finds "期末考试 2026". */
 const minLoneLength = 3
 /** In a shorter word, the first letter must not be misspelt. */
-const minFreeLength = 6
+const minLengthForFirstTypo = 6
 
 /**
  * Titles that contain the typed text, or all of its words in any order, also inside words. Among several typed words, a word of digits, and a word of
@@ -20,37 +20,37 @@ const minFreeLength = 6
  */
 export function exactTitle(teamId: TeamId, typed: string): Clause {
   const terms = termsOf(teamId)
-  const [sought = [], ...others] = titles.soughtReadings(typed)
+  const [reading = [], ...otherReadings] = titles.soughtReadings(typed)
   const folded = foldCharacters(typed)
-  const [first] = sought
-  if (first === undefined) return terms.written(folded)
-  const mayBeginInside = isPlain(first) && !first[0].isMarked
+  const [firstWord] = reading
+  if (firstWord === undefined) return terms.inRawTitle(folded)
+  const mayBeginInside = isPlain(firstWord) && !firstWord[0].isMarked
   // A text with punctuation between its words may begin inside a word of the title, where a search by words does not find it.
-  const isPunctuated = sought.some((word) => word.slice(1).some(({ gap }) => gap === 'mark'))
+  const isPunctuated = reading.some((word) => word.slice(1).some(({ gap }) => gap === 'mark'))
   return any([
-    ...(isPunctuated || /[+#]$/.test(folded) ? [terms.written(folded)] : []),
-    // Without punctuation, a search by words finds such a text unless its first word is too short to match inside words.
-    ...(mayBeginInside && sought.length > 1 && !titles.mayStandInside(first[0])
-      ? [terms.piece(titles.foldTitle(typed))]
+    ...(isPunctuated || /[+#]$/.test(folded) ? [terms.inRawTitle(folded)] : []),
+    // Without punctuation, a search by words finds a text that begins inside a word, unless its first word is too short for that.
+    ...(mayBeginInside && reading.length > 1 && !titles.mayStandInside(firstWord[0])
+      ? [terms.inFoldedTitle(titles.foldTitle(typed))]
       : []),
-    ...[sought, ...others].map((words) => exactWords(terms, words)),
+    ...[reading, ...otherReadings].map((words) => exactWords(terms, words)),
   ])
 }
 
-function exactWords(terms: Terms, sought: readonly titles.SoughtWord[]): Clause {
-  const [first, ...others] = sought
+function exactWords(terms: Terms, reading: readonly titles.SoughtWord[]): Clause {
+  const [first, ...others] = reading
   const isOneWord = first !== undefined && others.length === 0 && isPlain(first) && !first[0].isMarked
   if (isOneWord) return terms.containing(first[0].text)
-  return all(withFreedom(titles.requiredWords(sought)).map((word) => exactWord(terms, word)))
+  return all(typedWords(titles.requiredWords(reading)).map((word) => exactWord(terms, word)))
 }
 
 /** If `exactTitle` finds nothing: one typo a word, then two typos, which takes four times as long. */
 export function similarTitles(teamId: TeamId, typed: string): Clause[] {
-  const readings = titles.soughtReadings(typed).map((sought) => withFreedom(titles.requiredWords(sought)))
-  const [once = [], twice = []] = [1, 2].map((mostMistakes) => {
-    const terms = termsOf(teamId, mostMistakes)
+  const readings = titles.soughtReadings(typed).map((reading) => typedWords(titles.requiredWords(reading)))
+  const [oneTypo = [], twoTypos = []] = [1, 2].map((maxTypos) => {
+    const terms = termsOf(teamId, maxTypos)
     const clauses = readings.flatMap((words) =>
-      anySimilar(words, (word) => ({
+      allExactOrSimilar(words, (word) => ({
         // `exactTitle` has found nothing: a single word need not be searched exactly again.
         exact: words.length === 1 ? [] : [exactWord(terms, word)],
         similar: word.isFree ? similarWord(terms, word.word) : [],
@@ -58,19 +58,22 @@ export function similarTitles(teamId: TeamId, typed: string): Clause[] {
     )
     return clauses.length === 0 ? [] : [any(clauses)]
   })
-  return isDeepStrictEqual(once, twice) ? once : [...once, ...twice]
+  return isDeepStrictEqual(oneTypo, twoTypos) ? oneTypo : [...oneTypo, ...twoTypos]
 }
 
 /** Every part matches, exactly or similarly; empty if no part has similar clauses. */
-function anySimilar<Part>(parts: readonly Part[], clausesOf: (part: Part) => Record<'exact' | 'similar', Clause[]>) {
+function allExactOrSimilar<Part>(
+  parts: readonly Part[],
+  clausesOf: (part: Part) => Record<'exact' | 'similar', Clause[]>,
+) {
   const clauses = parts.map(clausesOf)
   if (clauses.every(({ similar }) => similar.length === 0)) return []
   return [all(clauses.map(({ exact, similar }) => any([...exact, ...similar])))]
 }
 
-type FreeWord = { readonly word: titles.SoughtWord; readonly isFirst: boolean; readonly isFree: boolean }
+type TypedWord = { readonly word: titles.SoughtWord; readonly isFirst: boolean; readonly isFree: boolean }
 
-function withFreedom(words: readonly titles.SoughtWord[]): FreeWord[] {
+function typedWords(words: readonly titles.SoughtWord[]): TypedWord[] {
   let count = 0
   return words.map((word, at) => {
     count += word.every(titles.isSpelt) ? word.length : titles.kanaParts(word).length
@@ -78,11 +81,11 @@ function withFreedom(words: readonly titles.SoughtWord[]): FreeWord[] {
   })
 }
 
-function exactWord(terms: Terms, { word, isFirst, isFree }: FreeWord): Clause {
-  if (!word.every(titles.isSpelt)) return covered(terms, word, isFirst && !word[0].isMarked)
+function exactWord(terms: Terms, { word, isFirst, isFree }: TypedWord): Clause {
+  if (!word.every(titles.isSpelt)) return besideNeighbours(terms, word, isFirst && !word[0].isMarked)
   if (!isFree) return all(word.map(({ text }) => terms.starting(text)))
   if (isPlain(word)) return exactPlain(terms, word[0])
-  return any([...exactJoined(terms, word), terms.piece(` ${word.map(({ text }) => text).join(' ')}`)])
+  return any([...exactJoined(terms, word), terms.inFoldedTitle(` ${word.map(({ text }) => text).join(' ')}`)])
 }
 
 const exactPlain = (terms: Terms, word: titles.TitleWord): Clause =>
@@ -100,10 +103,10 @@ function exactJoined(terms: Terms, words: titles.SoughtWord): Clause[] {
 }
 
 /**
- * Each typed CJK character must be adjacent to at least one of the neighbours it was typed with: 四级英语 finds 英语四级, 学数 does not find 数学. A word before
- * the first character may begin inside a word of the title.
+ * Each typed CJK character must be adjacent to at least one of the neighbours it was typed with: 四级英语 finds 英语四级, 学数 does not find 数学. With
+ * `mayBeginInside`, a word before the first character may begin inside a word of the title.
  */
-function covered(terms: Terms, words: titles.SoughtWord, mayBeginInside = false): Clause {
+function besideNeighbours(terms: Terms, words: titles.SoughtWord, mayBeginInside = false): Clause {
   const [only, ...others] = words
   if (others.length === 0) return only.kind === 'emoji' ? terms.equal(only.text) : terms.starting(only.text)
   const pairs = words.slice(1).map((word, at) => {
@@ -124,8 +127,11 @@ function covered(terms: Terms, words: titles.SoughtWord, mayBeginInside = false)
 function similarWord(terms: Terms, words: titles.SoughtWord): Clause[] {
   if (!words.every(titles.isSpelt)) return similarKana(terms, words)
   if (isPlain(words)) return similarPlain(terms, words[0])
-  const apart = anySimilar(words, (word) => ({ exact: [exactPlain(terms, word)], similar: similarPlain(terms, word) }))
-  return titles.areJoinable(words) ? [...apart, ...similarText(terms, titles.textOf(words))] : apart
+  const wordByWord = allExactOrSimilar(words, (word) => ({
+    exact: [exactPlain(terms, word)],
+    similar: similarPlain(terms, word),
+  }))
+  return titles.areJoinable(words) ? [...wordByWord, ...similarText(terms, titles.textOf(words))] : wordByWord
 }
 
 function similarPlain(terms: Terms, word: titles.TitleWord): Clause[] {
@@ -149,8 +155,8 @@ function similarText(terms: Terms, text: string): Clause[] {
 
 /** Only kana may be misspelt; other characters must match. */
 const similarKana = (terms: Terms, words: titles.SoughtWord): Clause[] =>
-  anySimilar(titles.kanaParts(words), (part) => ({
-    exact: [isPlain(part) ? exactPlain(terms, part[0]) : covered(terms, part)],
+  allExactOrSimilar(titles.kanaParts(words), (part) => ({
+    exact: [isPlain(part) ? exactPlain(terms, part[0]) : besideNeighbours(terms, part)],
     similar: part.every(titles.isKana) ? similarText(terms, titles.textOf(part)) : [],
   }))
 
@@ -162,22 +168,20 @@ interface Terms {
   starting(text: string): Clause
   /** A word contains the text. */
   containing(text: string): Clause
-  /** A word is the text. */
   equal(text: string): Clause
   /** One of the texts is two or three adjacent words joined, or a pair of syllables. */
   joined(...texts: readonly string[]): Clause
   /** The folded title, with a space before every word, contains the text. */
-  piece(text: string): Clause
+  inFoldedTitle(text: string): Clause
   /** The folded title with its punctuation contains the text. */
-  written(text: string): Clause
+  inRawTitle(text: string): Clause
   /** A word (`titleWords`), or the beginning of one (`titleStarts`), is the text with typos. */
   similar(field: 'titleWords' | 'titleStarts', text: string, mistakes: number): Clause
 }
 
-/** `mostMistakes`: the most typos a word that `similar` allows. */
-function termsOf(teamId: TeamId, mostMistakes = 0): Terms {
+function termsOf(teamId: TeamId, maxTypos = 0): Terms {
   const salt = titles.titleSalt(teamId)
-  // Long words are indexed in overlapping pieces of twice `pieceLength`, so that any text of `pieceLength` lies within one piece.
+  // Long words are indexed in overlapping pieces of twice `pieceLength`, so that any text of `pieceLength` is within one of these.
   const eachPiece = (text: string, clauseOf: (piece: string) => Clause, length = titles.pieceLength): Clause =>
     all(titles.piecesOf(text, length).map(clauseOf))
   const anywhere = (field: string, text: string, length?: number): Clause => {
@@ -191,14 +195,14 @@ function termsOf(teamId: TeamId, mostMistakes = 0): Terms {
     joined: (...texts) => ({
       match: { titleJoined: { query: texts.map((text) => salt + text).join(' '), operator: 'or' } },
     }),
-    piece: (text) => anywhere('titleFolded', text, wholeLength),
-    written: (text) => anywhere('titleRaw', text, wholeLength),
+    inFoldedTitle: (text) => anywhere('titleFolded', text, maxWildcardLength),
+    inRawTitle: (text) => anywhere('titleRaw', text, maxWildcardLength),
     similar: (field, text, mistakes) => ({
       match: {
         [field]: {
           query: salt + text,
-          fuzziness: Math.min(mistakes, mostMistakes),
-          prefix_length: titles.titleSaltLength + (titles.lengthOf(text) < minFreeLength ? 1 : 0),
+          fuzziness: Math.min(mistakes, maxTypos),
+          prefix_length: titles.titleSaltLength + (titles.lengthOf(text) < minLengthForFirstTypo ? 1 : 0),
           max_expansions: maxExpansions,
         },
       },

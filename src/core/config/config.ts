@@ -2,12 +2,19 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { z } from 'zod'
 import type { Problem } from '../model/schema.ts'
 import * as values from './configValues.ts'
-import { type Environment, type Read, type Rereading, readSecretFiles, rereading } from './secretFiles.ts'
+import {
+  type ConfigResult,
+  type Environment,
+  type ReloadedSettings,
+  readSecretFiles,
+  reloadedSettings,
+} from './secretFiles.ts'
 import { beginsLikeOurs, unknownNameProblems } from './unknownNames.ts'
 
+/** An engine, by the setting of its address. */
 export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
 
-/** What a process cannot do without: an engine, or the sign-in of team owners. Its variables must be set. */
+/** What a process cannot do without: an engine, or the sign-in of team owners. A need's variables must be set. */
 export type Need = Engine | 'sign-in'
 
 const topics = {
@@ -76,8 +83,8 @@ const environmentSchema = z.object({
 type Settings = z.output<typeof environmentSchema>
 
 export type Config = Settings & {
-  /** Undefined if no variable names a file of secrets or certificates. */
-  readonly files?: Rereading<Config>
+  /** Undefined if no variable names a file. */
+  readonly files?: ReloadedSettings<Config>
 }
 
 /** The configuration with the present content of its files. Clients read it whenever they connect. */
@@ -87,26 +94,26 @@ export const latest = <Given extends Partial<Config>>(config: Given): Given | Co
 export const variableNames: ReadonlySet<string> = new Set(Object.keys(environmentSchema.shape))
 
 /** Returns every problem at once, each with the variable's name as its path. */
-export function readConfig(environment: Environment, needed: readonly Need[]): Read<Config> {
+export function readConfig(environment: Environment, needed: readonly Need[]): ConfigResult<Config> {
   // An empty variable counts as not set.
-  const given: Environment = Object.fromEntries(Object.entries(environment).filter(([, value]) => value))
-  const { values: set, problems: fileProblems } = readSecretFiles(given)
-  const parsed = environmentSchema.safeParse(set)
+  const nonEmpty: Environment = Object.fromEntries(Object.entries(environment).filter(([, value]) => value))
+  const { values: withSecrets, problems: fileProblems } = readSecretFiles(nonEmpty)
+  const parsed = environmentSchema.safeParse(withSecrets)
   const valueProblems = (parsed.error?.issues ?? []).map(({ path, message }) => {
     return { path: String(path[0]), rule: message }
   })
   const otherProblems = [
-    ...keyProblems(set),
+    ...keyProblems(withSecrets),
     ...valueProblems,
-    ...needed.flatMap((need) => missingFor(need, set)),
-    ...combinationProblems(set),
-    ...unknownNameProblems(given, variableNames),
+    ...needed.flatMap((need) => missingFor(need, withSecrets)),
+    ...combinationProblems(withSecrets),
+    ...unknownNameProblems(nonEmpty, variableNames),
   ]
   const problems = [...fileProblems.values(), ...otherProblems.filter(({ path }) => !fileProblems.has(path))]
   if (!parsed.success || problems.length > 0) return { ok: false, problems }
-  const hasFiles = Object.keys(given).some((name) => name.endsWith('_FILE') && beginsLikeOurs(name))
+  const hasFiles = Object.keys(nonEmpty).some((name) => name.endsWith('_FILE') && beginsLikeOurs(name))
   if (!hasFiles) return { ok: true, config: parsed.data }
-  const files = rereading<Config>(parsed.data, () => readConfig(environment, needed))
+  const files = reloadedSettings<Config>(parsed.data, () => readConfig(environment, needed))
   return { ok: true, config: { ...parsed.data, files } }
 }
 
@@ -129,14 +136,13 @@ const clientCertificates = [
   ['KAFKA_SSL_CERT_FILE', 'KAFKA_SSL_KEY_FILE'],
   ['REDIS_CERT_FILE', 'REDIS_KEY_FILE'],
 ] as const
-/** Variables that are set together or not at all. */
-const together: readonly (readonly string[])[] = [
+const setTogether: readonly (readonly string[])[] = [
   ['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_PASSWORD'],
   ['REDIS_SENTINELS', 'REDIS_SENTINEL_NAME'],
   ...clientCertificates,
 ]
 /** SASL mechanisms, and the variables that only these mechanisms read. */
-const ofMechanisms = [
+const mechanismVariables = [
   { mechanisms: ['plain', 'scram-sha-256', 'scram-sha-512'], names: ['KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] },
   {
     mechanisms: ['oauthbearer'],
@@ -144,13 +150,13 @@ const ofMechanisms = [
   },
   { mechanisms: ['aws-msk-iam'], names: ['AWS_REGION'] },
 ]
-/** If the first is set, the second would be ignored. */
+/** If the first variable of a pair is set, the second would be ignored. */
 const alternatives = [
   ['ELASTICSEARCH_API_KEY', 'ELASTICSEARCH_USERNAME'],
   ['SIGN_IN_SECRET', 'SIGN_IN_JWKS_URL'],
 ] as const
 /** A variable of certificates; the URL that must then use TLS, and its protocol. */
-const encrypted = [
+const requiringTls = [
   ['ELASTICSEARCH_CA_FILE', 'ELASTICSEARCH_URL', 'https:'],
   ['REDIS_CA_FILE', 'REDIS_URL', 'rediss:'],
   ['REDIS_CERT_FILE', 'REDIS_URL', 'rediss:'],
@@ -166,7 +172,7 @@ const combinationProblems = (environment: Environment): Problem[] => [
 ]
 
 const incompleteProblems = (environment: Environment): Problem[] =>
-  together.flatMap((names) => {
+  setTogether.flatMap((names) => {
     const missing = names.filter((name) => environment[name] === undefined)
     if (missing.length === names.length) return []
     return missing.map((path) => {
@@ -182,7 +188,7 @@ const alternativeProblems = (environment: Environment): Problem[] =>
 
 function encryptionProblems(environment: Environment): Problem[] {
   const problems: Problem[] = []
-  for (const [path, name, protocol] of encrypted) {
+  for (const [path, name, protocol] of requiringTls) {
     const isPlain = values.itemsOf(environment[name]).some((url) => URL.parse(url)?.protocol !== protocol)
     if (environment[path] !== undefined && isPlain)
       problems.push({ path, rule: `is set, but ${name} is not ${protocol}//: nothing would be encrypted` })
@@ -226,10 +232,10 @@ const keyProblems = (environment: Environment): Problem[] =>
 /** A mechanism needs its own variables; the variables of another mechanism would be ignored. */
 function mechanismProblems(environment: Environment): Problem[] {
   const { KAFKA_SASL_MECHANISM: mechanism = '', KAFKA_SSL, KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE } = environment
-  const isOpen = KAFKA_SSL !== 'true' && (KAFKA_SSL_CA_FILE ?? KAFKA_SSL_CERT_FILE) === undefined
+  const isUnencrypted = KAFKA_SSL !== 'true' && (KAFKA_SSL_CA_FILE ?? KAFKA_SSL_CERT_FILE) === undefined
   const unencrypted = { path: 'KAFKA_SSL', rule: 'must be true for KAFKA_SASL_MECHANISM=aws-msk-iam' }
-  const problems = mechanism === 'aws-msk-iam' && isOpen ? [unencrypted] : []
-  for (const { mechanisms, names } of ofMechanisms) {
+  const problems = mechanism === 'aws-msk-iam' && isUnencrypted ? [unencrypted] : []
+  for (const { mechanisms, names } of mechanismVariables) {
     const isChosen = mechanisms.includes(mechanism)
     const rule = isChosen
       ? `must be set for KAFKA_SASL_MECHANISM=${mechanism}`
@@ -250,7 +256,7 @@ function topicProblems(environment: Environment): Problem[] {
   return names.flatMap((name, at) => {
     const twin = names.slice(0, at).find((earlier) => topicOf.get(earlier) === topicOf.get(name))
     if (twin === undefined) return []
-    // One of the two may have its default: the problem names the variable that is set.
+    // One of the two variables may have its default: the problem names the other.
     const isDefault = environment[name] === undefined
     return [{ path: isDefault ? twin : name, rule: `must differ from ${isDefault ? name : twin}` }]
   })

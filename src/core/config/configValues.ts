@@ -56,7 +56,7 @@ export const port = integer(0, maxPort)
 const list = <Item extends z.ZodType<unknown, string>>(item: Item) =>
   z.string().optional().transform(itemsOf).pipe(z.array(item))
 
-/** Labels of 1 to 63 characters, joined by dots. The last is not a number: URL parsers would take the name for an IP address. */
+/** Labels of 1 to 63 characters, joined by dots. The last label is not a number: URL parsers would take the name for an IP address. */
 const hostNamePattern = /^(?=.{1,253}$)(?:(?![-.])[\w-]{0,62}\w\.)*(?!\d+$)(?!-)[\w-]{0,62}\w$/
 const isHost = (value: string): boolean => isIP(value) !== 0 || hostNamePattern.test(value)
 export const host = checked(isHost, 'must be an IP address or a host name, without a port')
@@ -141,7 +141,7 @@ const pemFile = (isValid: (pem: string) => boolean, rule: string) =>
     return z.NEVER
   })
 
-/** With a file without certificates, TLS trusts nobody, and every connection fails without a clear reason. */
+/** With a file without certificates, TLS trusts no server, and every connection fails without a clear reason. */
 export const certificates = pemFile((pem) => {
   const blocks = pem.match(/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----[^-]*-----END \1?CERTIFICATE-----/g) ?? []
   for (const block of blocks) new X509Certificate(block)

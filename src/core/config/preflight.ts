@@ -7,7 +7,7 @@ import type { Config, Engine } from './config.ts'
 
 export type Address = { readonly host: string; readonly port: number }
 
-/** Certificates and key in PEM. `ca` defaults to Node's own. */
+/** Certificates and key in PEM. `ca` defaults to Node's authorities. */
 export type Tls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key'>
 
 export type EngineProbe = {
@@ -32,7 +32,7 @@ export type ProbeOutcome =
 export const probeDeadlineMs = { service: 3_000, command: 10_000 }
 const retryMs = 2_000
 
-/** Checks certificates and credentials once. Without an answer within `deadlineMs`, or before `stop` aborts, the engine is `unreachable`. */
+/** Checks certificates and credentials once. An engine that has not answered after `deadlineMs`, or when `stop` aborts, is `unreachable`. */
 export async function probe(
   engine: EngineProbe,
   deadlineMs = probeDeadlineMs.service,
@@ -43,7 +43,7 @@ export async function probe(
   const credentials = engine.tryCredentials(signal)
   credentials.catch(() => undefined)
   const judgementMs = Math.ceil(deadlineMs / 3)
-  // An address that does not answer is no problem: `tryCredentials` rejects if no address does.
+  // An address that does not answer is no problem: `tryCredentials` rejects if no address answers.
   const certificateProblems = await Promise.all(
     engine.addresses.map((address) => certificateProblem(engine, address, signal, judgementMs)),
   )
@@ -69,7 +69,7 @@ export async function probeLater(
 
 /** The problem if this process rejects the engine's certificate, or the engine rejects the certificate of this process within `judgementMs`. */
 async function certificateProblem(
-  probe: EngineProbe,
+  engine: EngineProbe,
   { host, port }: Address,
   signal: AbortSignal,
   judgementMs: number,
@@ -77,21 +77,23 @@ async function certificateProblem(
   const socket = connect({
     host,
     port,
-    // Checked below: as an error of the socket, an untrusted certificate would look like any other failure.
+    // The certificate is checked below: as an error of the socket, an untrusted certificate would look like any other failure.
     rejectUnauthorized: false,
     ...(isIP(host) === 0 && { servername: host }),
-    ...probe.tls,
+    ...engine.tls,
   })
-  // In TLS 1.3 the client is connected before the engine has checked its certificate. If the engine accepts it, it sends a session.
-  const judged = once(socket, 'session', { signal: AbortSignal.any([signal, AbortSignal.timeout(judgementMs)]) })
-  judged.catch(() => undefined)
+  // In TLS 1.3 the client is connected before the engine has checked its certificate. If the engine accepts the certificate, it sends a session.
+  const sessionReceived = once(socket, 'session', {
+    signal: AbortSignal.any([signal, AbortSignal.timeout(judgementMs)]),
+  })
+  sessionReceived.catch(() => undefined)
   try {
     await once(socket, 'secureConnect', { signal })
-    if (!socket.authorized) return authorityProblem(probe, { host, port }, socket.authorizationError)
-    await judged
+    if (!socket.authorized) return authorityProblem(engine, { host, port }, socket.authorizationError)
+    await sessionReceived
     return undefined
   } catch (error) {
-    return clientCertificateProblem(probe, (error as Error).message)
+    return clientCertificateProblem(engine, (error as Error).message)
   } finally {
     socket.on('error', () => undefined).destroy()
   }

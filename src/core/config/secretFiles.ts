@@ -45,26 +45,29 @@ export function readSecretFiles(environment: Environment): WithSecrets {
   return { values, problems }
 }
 
-export type Read<Settings> =
+export type ConfigResult<Settings> =
   | { readonly ok: true; readonly config: Settings }
   | { readonly ok: false; readonly problems: readonly Problem[] }
 
-/** Settings of which some come from files that may be replaced while the process runs. */
-export interface Rereading<Settings> {
+/** Settings, some of them from files that may be replaced while the process runs. */
+export interface ReloadedSettings<Settings> {
   /** Reads the files at most once a second, so it may be called for every request. */
   latest(): Settings
-  /** Called when the files become unusable in another way than at the last reading. `latest` then returns the last usable settings. */
+  /** Called when the files become unusable, or unusable in another way. `latest` then returns the last usable settings. */
   onProblems(problems: readonly Problem[]): void
 }
 
 const rereadMs = 1_000
 
-/** `first`: the settings until the first rereading. */
-export function rereading<Settings>(first: Settings, read: () => Read<Settings>): Rereading<Settings> {
-  let settings = first
+/** `initial`: the settings until the first rereading. */
+export function reloadedSettings<Settings>(
+  initial: Settings,
+  read: () => ConfigResult<Settings>,
+): ReloadedSettings<Settings> {
+  let settings = initial
   let readAtMs = performance.now()
   let reported = ''
-  const files: Rereading<Settings> = {
+  const files: ReloadedSettings<Settings> = {
     onProblems: () => undefined,
     latest: () => {
       if (performance.now() - readAtMs < rereadMs) return settings

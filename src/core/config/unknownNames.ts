@@ -9,10 +9,12 @@ export const unknownNameProblems = (environment: Environment, variableNames: Rea
 
 export const beginsLikeOurs = (name: string): boolean =>
   beginnings.some((beginning) =>
-    beginning.endsWith('_') ? name.startsWith(beginning) : bare(name).startsWith(bare(beginning)),
+    beginning.endsWith('_')
+      ? name.startsWith(beginning)
+      : withoutUnderscores(name).startsWith(withoutUnderscores(beginning)),
   )
 
-const bare = (name: string): string => name.replaceAll('_', '')
+const withoutUnderscores = (name: string): string => name.replaceAll('_', '')
 
 /** Prefixes without a trailing underscore are compared without underscores. `PORT` and `HOST` are missing: other software uses them, too. */
 const beginnings = [
@@ -36,10 +38,10 @@ const beginnings = [
 ]
 
 const isKnown = (name: string, variableNames: ReadonlySet<string>): boolean =>
-  variableNames.has(name) || fileVariables.has(name) || ofOthers.some((pattern) => pattern.test(name))
+  variableNames.has(name) || fileVariables.has(name) || foreignNames.some((pattern) => pattern.test(name))
 
 /** Names set by Kubernetes for each service (`REDIS_PORT=tcp://…` for `redis`), by engines on the same machine, by `deploy/images.env`. */
-const ofOthers = [
+const foreignNames = [
   /_SERVICE_(HOST|PORT(_\w+)?)$/,
   /^(?!ADMIN_)\w+_PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$/,
   /^(ELASTICSEARCH|KAFKA|REDIS)_(\w+_)?(HOME|IMAGE|OPTS|VERSION)$/,

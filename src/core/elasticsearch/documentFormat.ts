@@ -6,12 +6,12 @@ export const summaryDelimiter = '\t'
 
 export type EntityPart = 'summary' | 'detail'
 
-/** The list document contains the size of each larger part, so that a reader knows before a request how many bytes it will get. */
+/** The list document contains the size of each larger part, so that a reader can sum up the bytes before it requests them. */
 export const largeBytes = 16 * 1024
 
 /**
- * The sort key of lists: creation time, then id, as one text. With a numeric time in a field of its own, Elasticsearch would not stop a search after the
- * first rows of the sorted index. Page 1 of a large team would take five times as long.
+ * The sort key of lists (no position in Kafka): creation time, then id, as one text. With a numeric time in a field of its own, Elasticsearch would not stop
+ * a search after the first rows of the sorted index. Page 1 of a large team would take five times as long.
  */
 export const position = (createdAt: Instant, id: string): string => `${createdAt}|${id}`
 

@@ -31,8 +31,8 @@ export const asBytes = ({ connectionPool }: Client) => ({ context: bytesContext,
  * Works around three bugs of `UndiciConnection`:
  * - When a caller aborts its request, the client marks the node as dead. Here an abort is reported as `RequestAbortedError`, which does not count against
  *   the node.
- * - When a request times out, the connection dispatches `abort` on the caller's signal, which ends everything else that listens to it. Here each request
- *   has a signal of its own.
+ * - When a request times out, the connection dispatches `abort` on the caller's signal, which ends everything else that listens to the signal. Here each
+ *   request has a signal of its own.
  * - A request ends after the client's timeout even if the request has a longer one. Here the client's timeout bounds only the pause between two parts of a
  *   body.
  */
@@ -75,7 +75,7 @@ class AbortableConnection extends UndiciConnection {
   }
 }
 
-/** The client does not check the length of a stream. */
+/** Checks the length of a stream, which the client does not. */
 async function readAtMost(body: AsyncIterable<Buffer>, maxBytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
   const parts: Buffer[] = []
   let length = 0
@@ -90,7 +90,7 @@ async function readAtMost(body: AsyncIterable<Buffer>, maxBytes = Number.POSITIV
 /** The beginning of the error for an answer longer than `maxResponseSize`, as in the client. */
 export const tooLongMessage = 'The content length'
 
-/** Sends the present credentials; the client alone would send the credentials with which it was created. */
+/** Sends the present credentials; the client alone would always send its first credentials. */
 const authenticating = (config: Config): typeof AbortableConnection =>
   class extends AbortableConnection {
     protected override read(params: ConnectionRequestParams, options: ConnectionRequestOptions): Promise<unknown> {
@@ -126,12 +126,12 @@ const httpsPort = 443
 const major = 9
 /** The first release that can remove an index block while the block is being added. */
 const minor = 1
-const needed = `Elasticsearch ${major}.${minor} or a later ${major} is needed`
+const neededRelease = `Elasticsearch ${major}.${minor} or a later ${major} is needed`
 /** Replicas of an overloaded shard may lack documents of their primary (elastic/elasticsearch#158212). */
-const losing = new Set(['9.5.0', '9.5.1', '9.5.2'])
+const releasesLosingDocuments = new Set(['9.5.0', '9.5.1', '9.5.2'])
 const mediaType = `application/vnd.elasticsearch+json; compatible-with=${major}`
-/** The probe evaluates these answers, so the client must not throw. */
-const refusals = Array.from({ length: 200 }, (_, at) => 400 + at)
+/** The probe evaluates error answers, so the client must not throw. */
+const errorStatuses = Array.from({ length: 200 }, (_, at) => 400 + at)
 const mediaTypes = { accept: mediaType, 'content-type': mediaType }
 
 type Send = (params: TransportRequestParams) => Promise<{ readonly statusCode: number; readonly body: unknown }>
@@ -146,14 +146,20 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
     // Every node is tried, because some may be unreachable.
     const maxRetries = config.ELASTICSEARCH_URL.length - 1
     const send: Send = async (params) =>
-      await client.transport.request(params, { signal, meta: true, headers: mediaTypes, ignore: refusals, maxRetries })
+      await client.transport.request(params, {
+        signal,
+        meta: true,
+        headers: mediaTypes,
+        ignore: errorStatuses,
+        maxRetries,
+      })
     try {
       // Needs no privilege. If security is disabled, the status is an error other than 401.
-      const who = await send({ method: 'GET', path: '/_security/_authenticate' })
-      return who.statusCode === 401 ? credentialsProblem(config) : await versionProblem(send)
+      const identity = await send({ method: 'GET', path: '/_security/_authenticate' })
+      return identity.statusCode === 401 ? credentialsProblem(config) : await versionProblem(send)
     } catch (error) {
       if (!(error instanceof errors.ProductNotSupportedError)) throw error
-      return { path: 'ELASTICSEARCH_URL', rule: `names something else; ${needed}` }
+      return { path: 'ELASTICSEARCH_URL', rule: `names something else; ${neededRelease}` }
     } finally {
       await client.close()
     }
@@ -164,13 +170,13 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
 async function versionProblem(send: Send): Promise<Problem | undefined> {
   const path = 'ELASTICSEARCH_URL'
   // May be refused: the roles of `security` lack its privilege, `cluster:monitor/main`.
-  const about = await send({ method: 'GET', path: '/' })
-  const { version } = (about.body ?? {}) as { version?: { number?: unknown } }
-  if (about.statusCode === 200 && typeof version?.number === 'string') {
+  const info = await send({ method: 'GET', path: '/' })
+  const { version } = (info.body ?? {}) as { version?: { number?: unknown } }
+  if (info.statusCode === 200 && typeof version?.number === 'string') {
     const number = printable(version.number)
     const fits = number.startsWith(`${major}.`) && Number(number.split('.')[1]) >= minor
-    if (!fits) return { path, rule: `names version ${number}; ${needed}` }
-    if (!losing.has(number)) return undefined
+    if (!fits) return { path, rule: `names version ${number}; ${neededRelease}` }
+    if (!releasesLosingDocuments.has(number)) return undefined
     const why = 'under load its replicas may lack documents (elastic/elasticsearch#158212)'
     return { path, rule: `names version ${number}: ${why}; an earlier or later 9 is needed` }
   }
@@ -178,7 +184,7 @@ async function versionProblem(send: Send): Promise<Problem | undefined> {
   const { statusCode, body } = await send({ method: 'POST', path: '/', body: {} })
   const { error } = (body ?? {}) as { error?: { type?: unknown } }
   const isOlder = statusCode === 406 || (statusCode === 400 && error?.type === 'media_type_header_exception')
-  return isOlder ? { path, rule: `names an older release; ${needed}` } : undefined
+  return isOlder ? { path, rule: `names an older release; ${neededRelease}` } : undefined
 }
 
 function credentialsProblem({ ELASTICSEARCH_API_KEY, ELASTICSEARCH_USERNAME, ELASTICSEARCH_URL }: Config): Problem {

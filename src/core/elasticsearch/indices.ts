@@ -18,7 +18,6 @@ export const isList = (kind: DocumentKind): boolean => kindsOf[entityTypeOf(kind
 type Alias = Branded<string, 'Alias'>
 export type PhysicalIndex = Branded<string, 'PhysicalIndex'>
 
-/** The four indices of one generation. */
 export type Indices = Readonly<Record<DocumentKind, PhysicalIndex>>
 
 export type ListIndices = { readonly index: string; readonly details: string }
@@ -36,7 +35,7 @@ export type IndexDefinition = {
 export const aliasOf = (prefix: string, kind: DocumentKind): Alias => `${prefix}-${kind}` as Alias
 
 /**
- * The alias for writers of an index: indexers, or the rebuild that fills the index before it serves (`rebuild`: its name). Writers use the alias with
+ * The alias for writers of an index: indexers, or the rebuild that fills the index before it serves (`rebuild`: its id). Writers use the alias with
  * `require_alias`: otherwise a write to a missing index would create it, without our mapping. Removing the alias fences writers: indexers of a retired
  * generation, or a rebuild whose generation another rebuild has taken over.
  */
@@ -51,7 +50,7 @@ export const writeAliasesOf = (indices: Indices, rebuild?: string): WriteAliases
 export const physicalName = (prefix: string, kind: DocumentKind, version: number, generation: number): PhysicalIndex =>
   `${prefix}-${kind}-v${version}-${generation}` as PhysicalIndex
 
-/** `version` is the mapping's. */
+/** `version`: of the mapping. */
 export type PhysicalName = { readonly kind: DocumentKind; readonly version: number; readonly generation: number }
 
 /** Undefined for other names. `prefix` contains no regex characters. */
@@ -68,14 +67,14 @@ export function hasOlderMapping(prefix: string, index: string, hasAnswers: boole
   return name !== undefined && name.version < definitionOf(name.kind, hasAnswers).version
 }
 
-const read = (kind: DocumentKind): string =>
+const readDefinition = (kind: DocumentKind): string =>
   readFileSync(new URL(`../../../mappings/${kind}.json`, import.meta.url), 'utf8')
 
-const definitions = Object.fromEntries(documentKinds.map((kind) => [kind, JSON.parse(read(kind))])) as Readonly<
-  Record<DocumentKind, IndexDefinition>
->
+const definitions = Object.fromEntries(
+  documentKinds.map((kind) => [kind, JSON.parse(readDefinition(kind))]),
+) as Readonly<Record<DocumentKind, IndexDefinition>>
 
-/** Its version is half a version lower. So once answers are to be indexed, an index without them counts as older (`hasOlderMapping`). */
+/** The definition's version is lower by half. So once answers are to be indexed, an index without them counts as older (`hasOlderMapping`). */
 const submissionsWithoutAnswers = withoutAnswers(definitions.submissions)
 
 function withoutAnswers({ version, settings, mappings }: IndexDefinition): IndexDefinition {

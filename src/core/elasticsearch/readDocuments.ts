@@ -54,7 +54,7 @@ export async function* readWhole(
   }
 }
 
-/** Parsing would reorder names and lose digits of the documents. */
+/** Parsing would reorder names and lose digits of the response. */
 async function textOf(client: Client, request: TransportRequestParams, options: RequestOptions): Promise<string> {
   const bytes = await client.transport.request<Uint8Array>(request, { ...options, ...asBytes(client) })
   return Buffer.from(bytes).toString()

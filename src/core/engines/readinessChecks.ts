@@ -35,12 +35,12 @@ const noMasterBlock = 'cluster.no_master_block'
 
 /**
  * Nodes without a master must reject searches (`cluster.no_master_block: all`). By default a node that is cut off answers searches from old data, while
- * the watermark claims writes that only the rest of the cluster has. A single node passes.
+ * the watermark claims writes that only the rest of the cluster has. The check passes for a single node.
  */
 export const isolatedNodesAnswerNothing =
   (client: Client): Check =>
   async (signal) => {
-    // Up to one attempt for each node.
+    // At most one attempt for each node.
     const options = { signal, maxRetries: client.connectionPool.size - 1 }
     // A node without a master answers before the deadline of a check.
     const timeout = { master_timeout: '1s' } as const

@@ -15,15 +15,15 @@ export async function serveAdmin({ host, port, allowedHosts }: AdminAddress, pag
   const pageFor = async ({ url = '', method, headers }: IncomingMessage): Promise<PlainAnswer> => {
     const hostname = headers.host === undefined ? undefined : (hostnameOf(headers.host) ?? '')
     if (hostname !== undefined && !isAddress(hostname) && !names.has(hostname))
-      return text(421, `"${hostname.slice(0, maxShownCharacters)}" ${misdirected}`)
-    if (method !== 'GET' && method !== 'HEAD') return text(405, 'only GET and HEAD are answered', allow)
+      return plainAnswer(421, `"${hostname.slice(0, maxShownCharacters)}" ${misdirected}`)
+    if (method !== 'GET' && method !== 'HEAD') return plainAnswer(405, 'only GET and HEAD are answered', allow)
     const [path = '', query = ''] = url.split('?', 2)
-    return (await pages.get(path)?.(new URLSearchParams(query))) ?? text(404, 'not found')
+    return (await pages.get(path)?.(new URLSearchParams(query))) ?? plainAnswer(404, 'not found')
   }
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
     pageFor(request).then(
       (answer) => send(response, answer),
-      (error: Error) => send(response, text(500, error.message)),
+      (error: Error) => send(response, plainAnswer(500, error.message)),
     )
   }
   return await serve(listener, { host, port }, answerClientError)
@@ -37,7 +37,7 @@ const allow = { Allow: 'GET, HEAD' }
 const maxShownCharacters = 64
 const misdirected = 'is no name of this port: ask by IP address, or add it to ADMIN_ALLOWED_HOSTS'
 
-const text = (status: number, body: string, headers = {}): PlainAnswer => ({
+const plainAnswer = (status: number, body: string, headers = {}): PlainAnswer => ({
   status,
   headers: { ...plainText, ...headers },
   body: `${body}\n`,

@@ -16,7 +16,7 @@ const slowReaderCheckMs = 1_000
 const keepAliveMs = 65_000
 /** Further connections are closed at once. */
 const maxConnections = 20_000
-/** Longer headers are ignored, because libraries may parse them in quadratic time. */
+/** Longer headers of `preferences` are ignored: libraries may parse them in quadratic time. */
 const maxPreferenceBytes = 1_024
 const preferences = ['accept', 'accept-encoding', 'accept-language', 'prefer'] as const
 /** A host name of 253 characters, a colon and a port of five digits. */
@@ -33,12 +33,12 @@ export async function serve(
   patienceMs = () => usualPatienceMs,
 ): Promise<ResettingServer> {
   /** The latest request of each connection, until its answer is sent. */
-  const last = new WeakMap<Duplex, Exchange>()
+  const latest = new WeakMap<Duplex, Exchange>()
   const handle: RequestListener = (request, response) => {
     const { socket } = request
-    last.set(socket, { request, response })
+    latest.set(socket, { request, response })
     response.once('close', () => {
-      if (last.get(socket)?.response === response) last.delete(socket)
+      if (latest.get(socket)?.response === response) latest.delete(socket)
     })
     // Node drops the bytes that follow a request with `Upgrade`. The connection is closed, so that the client does not wait for answers to them.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false
@@ -54,18 +54,21 @@ export async function serve(
   server.on('clientError', (error, socket) => {
     const reason = reasonOf(error)
     if (reason === undefined) socket.destroy()
-    else hangUp(socket, last.get(socket), () => render(refuse(reason)))
+    else hangUp(socket, latest.get(socket), () => render(refuse(reason)))
   })
   server.on('connect', (_request, socket) => {
     socket.on('error', () => undefined).once('finish', () => socket.destroy())
-    hangUp(socket, last.get(socket), () => render(refuse('method')))
+    hangUp(socket, latest.get(socket), () => render(refuse('method')))
   })
   // An unknown `Expect` is ignored; Node would answer 417.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.listen(address)
   await once(server, 'listening')
-  const checks = setInterval(() => server.resetSlowReaders(slowReaderCheckMs, patienceMs()), slowReaderCheckMs)
-  server.once('close', () => clearInterval(checks))
+  const slowReaderChecks = setInterval(
+    () => server.resetSlowReaders(slowReaderCheckMs, patienceMs()),
+    slowReaderCheckMs,
+  )
+  server.once('close', () => clearInterval(slowReaderChecks))
   return server
 }
 

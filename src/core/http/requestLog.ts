@@ -10,7 +10,6 @@ import { metricsIn } from '../monitoring/metrics.ts'
 const noRoute = 'none'
 const durationBucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
-/** `Reason`: the label `reason` of rejected requests. */
 export interface RequestMetrics<Reason extends string> {
   readonly duration: Histogram<'route' | 'method' | 'status'>
   readonly inFlight: Gauge
@@ -24,8 +23,8 @@ export function requestMetrics<Reason extends string>(
 ): RequestMetrics<Reason> {
   const registers = [registry]
   const { counter, histogram } = metricsIn(registry)
-  const refusals = 'Requests that were refused or could not be served, by reason'
-  const rejected = counter('tidemark_http_rejected_total', refusals, ['reason'])
+  const help = 'Requests that were refused or could not be served, by reason'
+  const rejected = counter('tidemark_http_rejected_total', help, ['reason'])
   // Every counter starts at 0: if its first sample were 1, rate() and increase() would not count the first rejection.
   for (const reason of reasons) rejected.inc({ reason }, 0)
   return {
@@ -76,7 +75,7 @@ export function listenerOf<State, Context>(app: Koa<State, Context>, log: Logger
 
 type ObservedState = {
   requestId: string
-  /** How long `Prefer: wait` held the request, which is not part of its duration. */
+  /** How long the request waited by `Prefer: wait`; not part of its duration. */
   readonly waitedMs?: () => number
   /** When the first part of a streamed answer was ready (`performance.now`). The duration ends here, because the client decides how long the parts take. */
   readonly firstPartMs?: number
@@ -84,13 +83,13 @@ type ObservedState = {
 
 /**
  * Sets the `X-Request-Id` of every answer, and measures and logs the request once the answer was sent or aborted. The log line contains no URL, header,
- * parameter or body, which may contain keys, sign-in tokens, sessions and personal data. `whose`: further members of the log line.
+ * parameter or body, which may contain keys, sign-in tokens, sessions and personal data. `furtherMembers`: of the log line.
  */
 export const observeRequests =
   <State extends ObservedState>(
     log: Logger,
     { duration, inFlight, slowReaders }: Pick<RequestMetrics<never>, 'duration' | 'inFlight' | 'slowReaders'>,
-    whose: (state: State) => Readonly<Record<string, string | undefined>>,
+    furtherMembers: (state: State) => Readonly<Record<string, string | undefined>>,
   ): RouterMiddleware<State, object> =>
   (ctx, next) => {
     const startedMs = performance.now()
@@ -122,7 +121,7 @@ export const observeRequests =
           status,
           durationMs: Math.round(endedMs - beganMs),
           ...(waitedMs !== undefined && { waitedMs: Math.round(waitedMs) }),
-          ...whose(ctx.state),
+          ...furtherMembers(ctx.state),
           ...(!ctx.res.writableFinished && { aborted: true }),
           ...(isSlow && { slow: true }),
         },

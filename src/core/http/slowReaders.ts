@@ -4,24 +4,24 @@ import type { Socket } from 'node:net'
 export const floorBytesPerSecond = 5_000
 /**
  * How far a client may be behind the floor. A client that reads 10,000 bytes a second gets a page of 1.5 MiB within this time, even if the server sees its
- * progress late. (On loopback, the kernel takes 1.5 MB at once, and reports no progress until some of it is read.)
+ * progress late. (On loopback, the kernel accepts 1.5 MB at once, and reports no progress until some of it is read.)
  */
 export const usualPatienceMs = 180_000
 
-/** Bytes that the kernel has taken, and bytes that wait for the kernel. */
+/** Bytes that the kernel has accepted, and bytes that wait for the kernel. */
 type Sent = { readonly taken: number; readonly waiting: number }
 
 /** `behindMs`: how far the client is behind the floor. */
 export type Reading = Sent & { readonly behindMs: number }
 
-/** `before`: `elapsedMs` ago. Time counts only while bytes wait for the client. A client that has read everything is not behind, however slow it was. */
+/** `before`: the reading `elapsedMs` ago. Time counts only while bytes wait. A client that has read everything is not behind, however slow it was. */
 export function readSince(before: Reading | undefined, sent: Sent, elapsedMs: number): Reading {
   if (before === undefined || before.waiting === 0 || sent.waiting === 0) return { ...sent, behindMs: 0 }
   const readMs = ((sent.taken - before.taken) / floorBytesPerSecond) * 1_000
   return { ...sent, behindMs: Math.max(0, before.behindMs + elapsedMs - readMs) }
 }
 
-/** Private figures of Node, which its own timeouts use. The public figures of a `Writable` count a chunk only once the kernel has taken all of it. */
+/** Private figures of Node, which its own timeouts use. The public figures of a `Writable` count a chunk only once the kernel has accepted all of it. */
 type Handle = { readonly bytesWritten: number; readonly writeQueueSize: number }
 
 export function sentOn(socket: Socket): Sent {

@@ -3,7 +3,7 @@ import { isHexDigit } from './scanner.ts'
 
 /*
  * I-JSON (RFC 7493) forbids half a surrogate pair. NDJSON also needs lines without other line ends: Node's readline and Python's `splitlines` split at
- * U+2028, for example. Answers of respondents contain both, and a warehouse refuses a whole load because of one such character.
+ * U+2028, for example. Answers of respondents contain halves and such line ends; a single one makes a warehouse refuse a whole load.
  */
 
 const backslash = 0x5c

@@ -33,22 +33,22 @@ export function renderObject(members: Iterable<readonly [name: string, raw: stri
   return `{${parts.join(',')}}`
 }
 
-/** In valid JSON, line breaks and tabs only stand between tokens, so the value stays the same. */
+/** In valid JSON, line breaks and tabs only stand between tokens, so removing them changes no value. */
 export const withoutTabs = (text: string): string => (/[\n\r\t]/.test(text) ? text.replace(/[\n\r\t]/g, '') : text)
 
-/** Elasticsearch rejects repeated names. The last value takes the place of the first, as in JSON.parse. Recursive: the caller bounds the nesting. */
-export const withoutRepeatedNames = (text: string): string => clean(text, skipSpace(text, 0)).raw ?? text
+/** Elasticsearch rejects repeated names. The last value of a name replaces its first, as in JSON.parse. Recursive: the caller bounds the nesting. */
+export const withoutRepeatedNames = (text: string): string => cleanValue(text, skipSpace(text, 0)).raw ?? text
 
 /** `raw`: undefined if no name is repeated. `end`: the offset after the value. */
 type Cleaned = { readonly raw: string | undefined; readonly end: number }
 
-function clean(text: string, from: number): Cleaned {
+function cleanValue(text: string, from: number): Cleaned {
   const first = text[from]
   if (first !== '{' && first !== '[') return { raw: undefined, end: skipValue(text, from) }
   const values = new Map<string | number, string>()
   let isChanged = false
   const end = walk(text, from, (at, name) => {
-    const value = clean(text, at)
+    const value = cleanValue(text, at)
     const key = name ?? values.size
     isChanged ||= value.raw !== undefined || values.has(key)
     values.set(key, value.raw ?? text.slice(at, value.end))
@@ -63,10 +63,10 @@ function clean(text: string, from: number): Cleaned {
 }
 
 /**
- * `take` gets the offset of each value in the object or array at `from`, and a member's name; it returns the offset after the value. Returns the offset
- * after the whole.
+ * Calls `visit` with the offset of each value in the object or array at `from`, and a member's name; `visit` returns the offset after the value. Returns
+ * the offset after the object or array.
  */
-function walk(text: string, from: number, take: (at: number, name: string | undefined) => number): number {
+function walk(text: string, from: number, visit: (at: number, name: string | undefined) => number): number {
   const first = text[from]
   if (first !== '{' && first !== '[') return from
   const close = first === '{' ? '}' : ']'
@@ -74,7 +74,7 @@ function walk(text: string, from: number, take: (at: number, name: string | unde
   while (at < text.length && text[at] !== close) {
     const nameEnd = first === '{' ? skipString(text, at) : at
     const name = first === '{' ? readString(text.slice(at, nameEnd)) : undefined
-    const end = take(name === undefined ? at : skipSpace(text, skipSpace(text, nameEnd) + 1), name)
+    const end = visit(name === undefined ? at : skipSpace(text, skipSpace(text, nameEnd) + 1), name)
     at = skipSpace(text, end)
     if (text[at] === ',') at = skipSpace(text, at + 1)
   }

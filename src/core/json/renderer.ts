@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { rawMembers, renderObject, withoutTabs } from './rawJson.ts'
 import { type Kind, kinds, type Member, none, Scanner, type Served, type Shape, servedPair } from './scanner.ts'
 
-/** One-line JSON in UTF-8: `summary` for lists, `detail` for a request by id. `digest` of both reveals other content with the same revision. */
+/** One-line JSON in UTF-8: `summary` for lists, `detail` for a request by id. `digest`, of both, differs if records of one revision have other content. */
 export type Rendered = { readonly summary: Buffer; readonly detail: Buffer; readonly digest: string }
 
 const digestCharacters = 16
@@ -19,27 +19,27 @@ const digestCharacters = 16
 export class RecordRenderer {
   readonly scanner: Scanner
   readonly #shape: Shape
-  readonly #member: string
-  readonly #summary: readonly Step[]
-  readonly #detail: readonly Step[]
-  #to = Buffer.allocUnsafe(64 * 1024)
-  #at = 0
-  /** The scanned bytes to copy next; `#end` is -1 if nothing is to be copied. */
-  #start = 0
-  #end = none
+  readonly #entityMember: string
+  readonly #summarySteps: readonly Step[]
+  readonly #detailSteps: readonly Step[]
+  #output = Buffer.allocUnsafe(64 * 1024)
+  #outputLength = 0
+  /** The scanned bytes to copy next; without such bytes, `#pendingEnd` is -1. */
+  #pendingStart = 0
+  #pendingEnd = none
 
   constructor(member: string, schema: z.ZodObject, served: { readonly summary: Served; readonly detail: Served }) {
-    let slots = 0
-    const memberOf: MakeMember = (name, kind, shape) => {
-      return { name: Buffer.from(name), slot: slots++, kind, shape, next: undefined }
+    let memberCount = 0
+    const makeMember: MakeMember = (name, kind, shape) => {
+      return { name: Buffer.from(name), ordinal: memberCount++, kind, shape, next: undefined }
     }
-    const entity = shapeOf(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema, memberOf)
-    this.#summary = stepsOf(served.summary, entity, memberOf)
-    this.#detail = stepsOf(served.detail, entity, memberOf)
-    const envelope = { revision: memberOf('revision', 'number'), [member]: memberOf(member, 'object', entity) }
+    const entity = shapeOf(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema, makeMember)
+    this.#summarySteps = stepsOf(served.summary, entity, makeMember)
+    this.#detailSteps = stepsOf(served.detail, entity, makeMember)
+    const envelope = { revision: makeMember('revision', 'number'), [member]: makeMember(member, 'object', entity) }
     this.#shape = { members: new Map(Object.entries(envelope)), next: undefined }
-    this.#member = member
-    this.scanner = new Scanner(this.#shape, slots)
+    this.#entityMember = member
+    this.scanner = new Scanner(this.#shape, memberCount)
   }
 
   /** Normalises and scans a value that the schema accepts. Returns the path of a member that Elasticsearch would reject. */
@@ -49,89 +49,89 @@ export class RecordRenderer {
   }
 
   /** Throws if the shape has no member at this path. */
-  slotOf(...path: readonly string[]): number {
+  ordinalOf(...path: readonly string[]): number {
     let shape: Shape | undefined = this.#shape
-    let slot: number | undefined
+    let ordinal: number | undefined
     for (const name of path) {
       const member: Member | undefined = shape?.members.get(name)
-      slot = member?.slot
+      ordinal = member?.ordinal
       shape = member?.shape
     }
-    if (slot === undefined) throw new Error(`there is no member ${path.join('.')}`)
-    return slot
+    if (ordinal === undefined) throw new Error(`there is no member ${path.join('.')}`)
+    return ordinal
   }
 
-  /** `replaced`: member of the entity → string to serve instead of the record's value. */
-  render(replaced?: Readonly<Record<string, string>>): Rendered {
-    const jsonOf = ([name, text]: [string, string]) =>
-      [this.slotOf(this.#member, name), Buffer.from(JSON.stringify(text))] as const
-    const bySlot = replaced && new Map(Object.entries(replaced).map(jsonOf))
-    this.#at = 0
-    const summary = this.#copy(this.#summary, bySlot)
-    const detail = this.#copy(this.#detail, bySlot)
-    const digest = hash('sha1', this.#to.subarray(0, this.#at), 'base64url').slice(0, digestCharacters)
+  /** `replacements`: member of the entity → string to serve instead of the record's value. */
+  render(replacements?: Readonly<Record<string, string>>): Rendered {
+    const entryOf = ([name, text]: [string, string]) =>
+      [this.ordinalOf(this.#entityMember, name), Buffer.from(JSON.stringify(text))] as const
+    const byOrdinal = replacements && new Map(Object.entries(replacements).map(entryOf))
+    this.#outputLength = 0
+    const summary = this.#copy(this.#summarySteps, byOrdinal)
+    const detail = this.#copy(this.#detailSteps, byOrdinal)
+    const digest = hash('sha1', this.#output.subarray(0, this.#outputLength), 'base64url').slice(0, digestCharacters)
     return { summary, detail, digest }
   }
 
-  #copy(steps: readonly Step[], replaced: ReadonlyMap<number, Buffer> | undefined): Buffer {
-    const from = this.#at
-    this.#end = none
-    this.#copyMembers(steps, replaced)
+  #copy(steps: readonly Step[], replacements: ReadonlyMap<number, Buffer> | undefined): Buffer {
+    const from = this.#outputLength
+    this.#pendingEnd = none
+    this.#copyMembers(steps, replacements)
     this.#put(closing)
-    const text = Buffer.allocUnsafe(this.#at - from)
-    this.#to.copy(text, 0, from, this.#at)
+    const text = Buffer.allocUnsafe(this.#outputLength - from)
+    this.#output.copy(text, 0, from, this.#outputLength)
     return text
   }
 
-  #copyMembers(steps: readonly Step[], replaced: ReadonlyMap<number, Buffer> | undefined): void {
+  #copyMembers(steps: readonly Step[], replacements: ReadonlyMap<number, Buffer> | undefined): void {
     const { scanner } = this
-    for (const { before, slot, members } of steps) {
-      const start = scanner.startOf(slot)
-      const replacement = start === none ? nothing : replaced?.get(slot)
+    for (const { before, ordinal, members } of steps) {
+      const start = scanner.startOf(ordinal)
+      const replacement = start === none ? nullText : replacements?.get(ordinal)
       if (replacement !== undefined) {
         this.#put(before)
         this.#put(replacement)
         continue
       }
-      if (this.#end === none || this.#end + before.length !== start) {
+      if (this.#pendingEnd === none || this.#pendingEnd + before.length !== start) {
         this.#put(before)
-        this.#start = start
+        this.#pendingStart = start
       }
-      const end = scanner.endOf(slot)
-      if (members === undefined || !scanner.has(slot)) {
-        this.#end = end
+      const end = scanner.endOf(ordinal)
+      if (members === undefined || !scanner.has(ordinal)) {
+        this.#pendingEnd = end
         continue
       }
-      this.#end = start
-      this.#copyMembers(members, replaced)
-      if (this.#end !== none && this.#end + closing.length === end) this.#end = end
+      this.#pendingEnd = start
+      this.#copyMembers(members, replacements)
+      if (this.#pendingEnd !== none && this.#pendingEnd + closing.length === end) this.#pendingEnd = end
       else this.#put(closing)
     }
   }
 
   #put(text: Buffer): void {
-    if (this.#end !== none) this.#append(this.scanner.bytes, this.#start, this.#end)
-    this.#end = none
+    if (this.#pendingEnd !== none) this.#append(this.scanner.bytes, this.#pendingStart, this.#pendingEnd)
+    this.#pendingEnd = none
     this.#append(text, 0, text.length)
   }
 
   #append(source: Buffer, start: number, end: number): void {
     const length = end - start
-    if (this.#at + length > this.#to.length) {
-      const larger = Buffer.allocUnsafe(2 * (this.#at + length))
-      this.#to.copy(larger, 0, 0, this.#at)
-      this.#to = larger
+    if (this.#outputLength + length > this.#output.length) {
+      const larger = Buffer.allocUnsafe(2 * (this.#outputLength + length))
+      this.#output.copy(larger, 0, 0, this.#outputLength)
+      this.#output = larger
     }
-    source.copy(this.#to, this.#at, start, end)
-    this.#at += length
+    source.copy(this.#output, this.#outputLength, start, end)
+    this.#outputLength += length
   }
 }
 
-const nothing = Buffer.from('null')
+const nullText = Buffer.from('null')
 const closing = Buffer.from('}')
 
-/** Writes `before` (comma or brace, name, colon), then the value in `slot`; with `members`, only these members of the value. */
-type Step = { readonly before: Buffer; readonly slot: number; readonly members: readonly Step[] | undefined }
+/** Writes `before` (comma or brace, name, colon), then the value of the member `ordinal`, or only its `members`. */
+type Step = { readonly before: Buffer; readonly ordinal: number; readonly members: readonly Step[] | undefined }
 type MakeMember = (name: string, kind: Kind, shape?: Shape) => Member
 type JsonSchema = {
   readonly type?: string | readonly string[]
@@ -139,33 +139,33 @@ type JsonSchema = {
   readonly properties?: Readonly<Record<string, JsonSchema>>
 }
 
-function shapeOf({ properties = {} }: JsonSchema, memberOf: MakeMember): Shape {
+function shapeOf({ properties = {} }: JsonSchema, makeMember: MakeMember): Shape {
   const members = new Map<string, Member>()
-  for (const [name, own] of Object.entries(properties)) {
-    const type = own.anyOf?.find((alternative) => alternative.type !== 'null') ?? own
-    const named = [type.type ?? []].flat().filter((name) => name !== 'null')
-    const kind = kinds.find((known) => named.length === 1 && named[0] === known) ?? 'any'
-    members.set(name, memberOf(name, kind, type.properties && shapeOf(type, memberOf)))
+  for (const [name, property] of Object.entries(properties)) {
+    const type = property.anyOf?.find((alternative) => alternative.type !== 'null') ?? property
+    const typeNames = [type.type ?? []].flat().filter((name) => name !== 'null')
+    const kind = kinds.find((candidate) => typeNames.length === 1 && typeNames[0] === candidate) ?? 'any'
+    members.set(name, makeMember(name, kind, type.properties && shapeOf(type, makeMember)))
   }
   return { members, next: undefined }
 }
 
-/** Adds served members that the schema lacks to the shape. */
-const stepsOf = (served: Served, { members }: Shape, memberOf: MakeMember): Step[] =>
+/** Also adds to the shape the served members that the schema lacks. */
+const stepsOf = (served: Served, { members }: Shape, makeMember: MakeMember): Step[] =>
   served.map((servedMember, at) => {
     const [name, inner] = servedPair(servedMember)
-    const member = members.get(name) ?? memberOf(name, 'any')
+    const member = members.get(name) ?? makeMember(name, 'any')
     members.set(name, member)
     return {
       before: Buffer.from(`${at === 0 ? '{' : ','}${JSON.stringify(name)}:`),
-      slot: member.slot,
-      members: inner && member.shape && stepsOf(inner, member.shape, memberOf),
+      ordinal: member.ordinal,
+      members: inner && member.shape && stepsOf(inner, member.shape, makeMember),
     }
   })
 
 /**
  * Rewrites valid JSON so that the scanner can read the members of the shape: each name once, with its last value, without escapes. Integers lose fraction
- * and exponent, which clients with integer types reject: `1e3` becomes `1000`. All else stays as written.
+ * and exponent, which clients with integer types reject: `1e3` becomes `1000`. Other values stay as written; members outside the shape are dropped.
  */
 function normalise(text: string, { members }: Shape): string {
   const raw = rawMembers(text)

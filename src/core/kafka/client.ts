@@ -28,7 +28,7 @@ const connectionTimeoutMs = 5_000
 const requestTimeoutMs = 10_000
 
 /** `names`: member → setting, whose present value is read at each access. */
-const live = (config: Config, names: Readonly<Record<string, keyof Config>>): object =>
+const presentValues = (config: Config, names: Readonly<Record<string, keyof Config>>): object =>
   Object.defineProperties(
     {},
     Object.fromEntries(
@@ -42,14 +42,13 @@ const usesTls = ({ KAFKA_SSL, KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE }: Config):
 /** Certificate authorities (PEM) of Node, NODE_EXTRA_CA_CERTS and the operating system. */
 const publicAuthorities = (): string[] => [...getCACertificates('default'), ...getCACertificates('system')]
 
-/** Reads the present certificates at each connection. */
 function tlsOf(config: Config): Tls {
   const clientCertificate = { cert: 'KAFKA_SSL_CERT_FILE', key: 'KAFKA_SSL_KEY_FILE' } as const
-  if (config.KAFKA_SSL_CA_FILE !== undefined) return live(config, { ca: 'KAFKA_SSL_CA_FILE', ...clientCertificate })
-  return Object.assign(live(config, clientCertificate), { ca: publicAuthorities() })
+  if (config.KAFKA_SSL_CA_FILE !== undefined)
+    return presentValues(config, { ca: 'KAFKA_SSL_CA_FILE', ...clientCertificate })
+  return Object.assign(presentValues(config, clientCertificate), { ca: publicAuthorities() })
 }
 
-/** Reads the present credentials at each connection. */
 function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {
   const { KAFKA_SASL_MECHANISM: mechanism, AWS_REGION: region } = config
   if (mechanism === 'aws-msk-iam') {
@@ -60,7 +59,7 @@ function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {
     const token = cacheToken(() => fetchOAuthToken(config, publicAuthorities()))
     return bearer(token, { path: 'KAFKA_OAUTH_TOKEN_URL', rule: 'gives tokens that Kafka refuses' })
   }
-  const user = live(config, { username: 'KAFKA_SASL_USERNAME', password: 'KAFKA_SASL_PASSWORD' })
+  const user = presentValues(config, { username: 'KAFKA_SASL_USERNAME', password: 'KAFKA_SASL_PASSWORD' })
   return Object.assign(user, { mechanism }) as NonNullable<KafkaConfig['sasl']>
 }
 
@@ -73,7 +72,7 @@ export const bearer = ({ read, forget }: TokenCache, problem: Problem): Mechanis
     authenticate: async () => {
       const send = (message: string) =>
         saslAuthenticate({
-          request: { encode: () => framed(message) },
+          request: { encode: () => withLengthPrefix(message) },
           response: { decode: (answer) => answer.subarray(sizeBytes), parse: String },
         })
       const token = await read()
@@ -91,7 +90,7 @@ export const bearer = ({ read, forget }: TokenCache, problem: Problem): Mechanis
   }),
 })
 
-function framed(message: string): Buffer {
+function withLengthPrefix(message: string): Buffer {
   const bytes = Buffer.from(`\0\0\0\0${message}`)
   bytes.writeInt32BE(bytes.length - sizeBytes)
   return bytes

@@ -16,7 +16,9 @@ const fetchWaitMs = 500
 export type FetchedBatch = TopicPartition & {
   /** The offset from which the partition was fetched. */
   readonly position: Offset
-  /** In offset order. A record counts as taken once the iterator is past it. Example: a loop over 5 to 9 breaks at 7, so the next batch begins at 7. */
+  /**
+   * In offset order. A record counts as consumed once the iterator is past it. Example: a loop over offsets 5 to 9 breaks at 7: the next batch begins at 7.
+   */
   readonly records: Iterable<SourceRecord>
   /** The high watermark, if compaction has removed records of this batch: later records of the same keys are below it. */
   readonly gapBelow: bigint | undefined
@@ -34,9 +36,9 @@ export type GroupOptions = {
   onRevoked(): void
   /** Called with every new assignment. Its partitions stay paused until `readFrom` names their offsets. */
   onAssigned(partitions: readonly TopicPartition[]): Promise<void>
-  /** Called with one batch at a time; resolves with whether all its records were taken. */
+  /** Called with one batch at a time; resolves with whether all its records were consumed. */
   onBatch(batch: FetchedBatch): Promise<boolean>
-  /** Called when all records of a batch are taken, and for a batch without records. From offset `from` to `lastOffset` the partition has no records. */
+  /** Called when all records of a batch are consumed, and for a batch without records. From offset `from` to `lastOffset` the partition has no records. */
   onBatchEnd(partition: TopicPartition, from: bigint, lastOffset: Offset): void
 }
 
@@ -83,7 +85,7 @@ export function groupMember(kafka: Kafka, options: GroupOptions): GroupMember {
       try {
         await consumer.connect()
         await consumer.subscribe({ topics: [...topics], fromBeginning: true })
-        const eachBatch = (payload: EachBatchPayload): Promise<void> => takeBatch(options, payload, signal)
+        const eachBatch = (payload: EachBatchPayload): Promise<void> => deliverBatch(options, payload, signal)
         await consumer.run({ autoCommit: false, eachBatchAutoResolve: false, eachBatch })
         signal.addEventListener('abort', () => ended.resolve(), { once: true })
         if (!signal.aborted) await ended.promise
@@ -95,15 +97,15 @@ export function groupMember(kafka: Kafka, options: GroupOptions): GroupMember {
     readFrom: (partitions) => {
       for (const { topic, partition, nextOffset } of partitions)
         consumer.seek({ topic, partition, offset: String(nextOffset) })
-      consumer.resume(listed(partitions))
+      consumer.resume(forKafkaJs(partitions))
     },
-    pause: (partitions) => consumer.pause(listed(partitions)),
-    resume: (partitions) => consumer.resume(listed(partitions)),
+    pause: (partitions) => consumer.pause(forKafkaJs(partitions)),
+    resume: (partitions) => consumer.resume(forKafkaJs(partitions)),
     commit: async (commits) => {
-      const before = acceptedCommits
+      const commitsBefore = acceptedCommits
       await consumer.commitOffsets(commits.map(({ position, ...commit }) => ({ ...commit, offset: String(position) })))
       // While KafkaJS stops, `commitOffsets` resolves without having committed.
-      if (acceptedCommits === before) throw new Error('nothing was committed: the member stops')
+      if (acceptedCommits === commitsBefore) throw new Error('nothing was committed: the member stops')
     },
     leave: () => consumer.disconnect(),
   }
@@ -115,7 +117,7 @@ function subscribeToEvents(consumer: Consumer, options: GroupOptions, onFailure:
   consumer.on(REBALANCING, options.onRevoked)
   consumer.on(GROUP_JOIN, ({ payload }) => {
     const partitions = partitionsIn(payload.memberAssignment)
-    consumer.pause(listed(partitions))
+    consumer.pause(forKafkaJs(partitions))
     options.onAssigned(partitions).catch(onFailure)
   })
   consumer.on(START_BATCH_PROCESS, ({ payload }) => {
@@ -136,13 +138,13 @@ type DecodedBatch = Omit<Batch, 'messages'> & {
   readonly messages: readonly FetchedRecord[]
 }
 
-async function takeBatch(options: GroupOptions, payload: EachBatchPayload, signal: AbortSignal) {
+async function deliverBatch(options: GroupOptions, payload: EachBatchPayload, signal: AbortSignal) {
   const { resolveOffset, heartbeat, isRunning } = payload
   const batch = payload.batch as unknown as DecodedBatch
   const { topic, partition } = batch
   const last = batch.messages.at(-1)
   try {
-    const isTaken = await options.onBatch({
+    const isConsumed = await options.onBatch({
       topic,
       partition,
       position: toOffset(batch.fetchedOffset),
@@ -157,7 +159,7 @@ async function takeBatch(options: GroupOptions, payload: EachBatchPayload, signa
         await heartbeat()
       },
     })
-    if (!isTaken) return
+    if (!isConsumed) return
     const lastRecord = batch.messages.findLast((message) => !isPlaceholder(message))
     const from = lastRecord === undefined ? BigInt(batch.fetchedOffset) : BigInt(lastRecord.offset) + 1n
     options.onBatchEnd({ topic, partition }, from, toOffset(batch.lastOffset()))
@@ -188,5 +190,5 @@ function skippedAtMs(messages: readonly FetchedRecord[]): number | undefined {
 export const partitionsIn = (assignment: Readonly<Record<string, readonly number[]>>): TopicPartition[] =>
   Object.entries(assignment).flatMap(([topic, partitions]) => partitions.map((partition) => ({ topic, partition })))
 
-const listed = (partitions: readonly TopicPartition[]): { topic: string; partitions: number[] }[] =>
+const forKafkaJs = (partitions: readonly TopicPartition[]): { topic: string; partitions: number[] }[] =>
   partitions.map(({ topic, partition }) => ({ topic, partitions: [partition] }))

@@ -36,11 +36,11 @@ async function offsetsOf(cluster: Cluster, topic: string, times: readonly Partit
     times.map(({ partition }) => partition),
   )
   const answers = await Promise.all(
-    Object.entries(leaders).map(async ([nodeId, led]) => {
+    Object.entries(leaders).map(async ([nodeId, ledPartitions]) => {
       const broker = await cluster.findBroker({ nodeId })
       // Kafka returns the first record whose timestamp is at least the requested one.
       const partitions = times
-        .filter(({ partition }) => led.includes(partition))
+        .filter(({ partition }) => ledPartitions.includes(partition))
         .map(({ partition, afterMs }) => ({ partition, timestamp: afterMs + 1 }))
       const { responses } = await broker.listOffsets({ topics: [{ topic, partitions }] })
       return responses.flatMap((response) => response.partitions)

@@ -72,7 +72,7 @@ async function decodeAnswer(answer: FetchAnswer, { topics }: FetchRequest) {
   return { ...answer, responses }
 }
 
-/** The log of a partition is damaged. KafkaJS would fail the fetch of every partition, so this partition gets the placeholder of an undecodable batch. */
+/** Error code of a partition with a damaged log. KafkaJS would fail the fetch of every partition, so this partition gets an undecodable placeholder. */
 const corruptMessage = 2
 
 async function decodeFetched(partition: PartitionAnswer, from: bigint | undefined) {
@@ -103,7 +103,7 @@ export function keepHeaders(): void {
         const { headers } = record
         if (!(headers instanceof RecordHeaders)) return encode(record)
         const bare = encode({ ...record, headers: {} }).buffer
-        // A record begins with its length. Without headers it ends with their number, a zero.
+        // A record begins with its length. A record without headers ends with their number, a zero.
         const body = bare.subarray(bare.findIndex((byte) => byte < 0x80) + 1, -1)
         const count = varintOf(headers.count)
         const length = varintOf(body.length + count.length + headers.bytes.length)

@@ -27,7 +27,7 @@ export type OffsetSpan = { readonly from: bigint; readonly to: bigint }
 export async function readTopic(kafka: Kafka, { topic, spans, signal, onRecord }: ReadOptions): Promise<void> {
   const admin = kafka.admin()
   const cluster = createCluster(kafka)
-  const retried = <Answer>(request: () => Promise<Answer>): Promise<Answer> =>
+  const withRetries = <Answer>(request: () => Promise<Answer>): Promise<Answer> =>
     cluster.retrier(async (bail) => {
       if (signal.aborted) return bail(signal.reason)
       try {
@@ -40,16 +40,16 @@ export async function readTopic(kafka: Kafka, { topic, spans, signal, onRecord }
     })
   try {
     await admin.connect()
-    let unread = await unreadIn(admin, topic, spans)
+    let unreadSpans = await unreadSpansIn(admin, topic, spans)
     let lastRecordMs = performance.now()
-    while (unread.size > 0) {
-      const fetched = await retried(async () => {
+    while (unreadSpans.size > 0) {
+      const fetched = await withRetries(async () => {
         try {
-          return await fetchUnread(cluster, topic, unread)
+          return await fetchUnread(cluster, topic, unreadSpans)
         } catch (error) {
           if ((error as { readonly type?: string }).type !== 'OFFSET_OUT_OF_RANGE') throw error
           // Retention has deleted records meanwhile.
-          unread = await unreadIn(admin, topic, unread)
+          unreadSpans = await unreadSpansIn(admin, topic, unreadSpans)
           return []
         }
       })
@@ -60,8 +60,8 @@ export async function readTopic(kafka: Kafka, { topic, spans, signal, onRecord }
           lastRecordMs = performance.now()
         }
         const { partition, next, span, emptyAnswers } = part
-        if (next < span.to) unread.set(partition, { from: next, to: span.to, emptyAnswers })
-        else unread.delete(partition)
+        if (next < span.to) unreadSpans.set(partition, { from: next, to: span.to, emptyAnswers })
+        else unreadSpans.delete(partition)
       }
       if (performance.now() - lastRecordMs > stallMs) throw new Error(`${topic} has returned no record for ten minutes`)
     }
@@ -71,7 +71,10 @@ export async function readTopic(kafka: Kafka, { topic, spans, signal, onRecord }
   }
 }
 
-function* recordsIn(topic: string, { partition, messages, span: { from, to } }: Fetched): Generator<SourceRecord> {
+function* recordsIn(
+  topic: string,
+  { partition, messages, span: { from, to } }: FetchedPartition,
+): Generator<SourceRecord> {
   for (const message of messages) {
     const { undecodable } = message
     if (undecodable !== undefined)
@@ -83,41 +86,49 @@ function* recordsIn(topic: string, { partition, messages, span: { from, to } }: 
   }
 }
 
-/** `emptyAnswers`: how many answers in a row were empty although the last stable offset had reached `to`. */
-type Unread = OffsetSpan & { readonly emptyAnswers: number }
-type Fetched = Pick<FetchAnswer, 'partition' | 'messages'> & {
+/** `emptyAnswers`: how many successive answers were empty although the last stable offset had reached `to`. */
+type UnreadSpan = OffsetSpan & { readonly emptyAnswers: number }
+type FetchedPartition = Pick<FetchAnswer, 'partition' | 'messages'> & {
   readonly span: OffsetSpan
   readonly next: bigint
   readonly emptyAnswers: number
 }
 
-const everything: OffsetSpan = { from: 0n, to: 2n ** 63n }
-const nothing: Unread = { from: 0n, to: 0n, emptyAnswers: 0 }
+const allOffsets: OffsetSpan = { from: 0n, to: 2n ** 63n }
+const noOffsets: UnreadSpan = { from: 0n, to: 0n, emptyAnswers: 0 }
 /** After this many empty answers, the rest of a span counts as deleted. A broker with remote storage may answer empty a few times. */
 const maxEmptyAnswers = 5
-const higher = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+const maxOffset = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
-/** Intersects `spans`, or everything, with the present offsets of each partition. */
-async function unreadIn(admin: Admin, topic: string, spans: ReadOptions['spans']): Promise<Map<number, Unread>> {
-  const unread = new Map<number, Unread>()
+/** Intersects `spans`, or all offsets, with the present offsets of each partition. */
+async function unreadSpansIn(
+  admin: Admin,
+  topic: string,
+  spans: ReadOptions['spans'],
+): Promise<Map<number, UnreadSpan>> {
+  const unreadSpans = new Map<number, UnreadSpan>()
   for (const { partition, ...ends } of await admin.fetchTopicOffsets(topic)) {
     const low = BigInt(ends.low)
     const high = BigInt(ends.high)
-    const { from, to } = spans === undefined ? everything : (spans.get(partition) ?? nothing)
-    const span = { from: higher(from, low), to: to < high ? to : high, emptyAnswers: 0 }
-    if (span.from < span.to) unread.set(partition, span)
+    const { from, to } = spans === undefined ? allOffsets : (spans.get(partition) ?? noOffsets)
+    const span = { from: maxOffset(from, low), to: to < high ? to : high, emptyAnswers: 0 }
+    if (span.from < span.to) unreadSpans.set(partition, span)
   }
-  return unread
+  return unreadSpans
 }
 
-async function fetchUnread(cluster: Cluster, topic: string, unread: Map<number, Unread>): Promise<Fetched[]> {
-  const leaders = Object.entries(cluster.findLeaderForPartitions(topic, [...unread.keys()]))
+async function fetchUnread(
+  cluster: Cluster,
+  topic: string,
+  unreadSpans: Map<number, UnreadSpan>,
+): Promise<FetchedPartition[]> {
+  const leaders = Object.entries(cluster.findLeaderForPartitions(topic, [...unreadSpans.keys()]))
   if (leaders.length === 0) throw new Error(`Kafka returns no partitions of ${topic}`)
   const answers = await Promise.all(
     leaders.map(async ([nodeId, partitions]) => {
       const broker = await cluster.findBroker({ nodeId })
       const requested = partitions.map((partition) => {
-        return { partition, fetchOffset: String(unread.get(partition)?.from), maxBytes: maxPartitionBytes }
+        return { partition, fetchOffset: String(unreadSpans.get(partition)?.from), maxBytes: maxPartitionBytes }
       })
       const { responses } = await broker.fetch({
         maxWaitTime: fetchWaitMs,
@@ -127,7 +138,7 @@ async function fetchUnread(cluster: Cluster, topic: string, unread: Map<number, 
       const fetched = responses.flatMap((response) => response.partitions)
       const isEmpty = fetched.every(({ messages }) => messages.length === 0)
       return fetched.map(({ partition, lastStableOffset, messages }) => {
-        const span = unread.get(partition) ?? nothing
+        const span = unreadSpans.get(partition) ?? noOffsets
         // A broker omits records beyond the response size or the last stable offset. If neither explains empty answers, the records were deleted.
         const emptyAnswers = isEmpty && BigInt(lastStableOffset) >= span.to ? span.emptyAnswers + 1 : 0
         const last = messages.at(-1)

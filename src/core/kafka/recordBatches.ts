@@ -11,14 +11,14 @@ export type FetchedRecord = {
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: RecordHeaders
-  /** Also set for a record of an aborted transaction: KafkaJS delivers neither. */
+  /** Also true for records of aborted transactions, which KafkaJS must not deliver either. */
   readonly isControlRecord: boolean
   readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean }
-  /** Set on the placeholder of offsets that compaction has removed, with the last of these offsets. */
+  /** Set on the placeholder of offsets that compaction has removed; `offset` is the last of these. */
   readonly isGap?: true
-  /** Set on the placeholder of a control record or a record of an aborted transaction, with its offset and timestamp. */
+  /** Set on the placeholder of a control record or a record of an aborted transaction; it has the record's offset and timestamp. */
   readonly isSkipped?: true
-  /** Set on the placeholder of a batch that cannot be decoded, always the last record of a fetch. */
+  /** Set on the placeholder of a batch that cannot be decoded, always the partition's last record in a fetch. */
   readonly undecodable?: Undecodable
 }
 
@@ -59,14 +59,14 @@ export async function decodePartition(bytes: Buffer, from = 0n): Promise<Fetched
     // If not even the length is complete, the batch counts as cut off.
     const batchBytes = Math.max(headerBytes, rest.length < lengthEndsAt ? 0 : lengthEndsAt + rest.readInt32BE(8))
     const batch = rest.subarray(0, batchBytes)
-    const before = records.length
+    const countBefore = records.length
     // A broker may cut off the last batch of a fetch, but never the first. So a first batch that seems cut off has a wrong length, and is undecodable.
     if (batch.length < batchBytes && rest !== bytes) break
     try {
       if (batch.length < batchBytes) throw new Error('it is cut off')
       decodedBytes += await decodeBatch(batch, reading, records)
     } catch (error) {
-      records.length = before
+      records.length = countBefore
       records.push(undecodableRecord(`the record batch ${offsetsOf(batch)} cannot be decoded`, error))
       break
     }
@@ -77,7 +77,7 @@ export async function decodePartition(bytes: Buffer, from = 0n): Promise<Fetched
 }
 
 type BatchHeader = {
-  readonly first: bigint
+  readonly firstOffset: bigint
   readonly firstTimestamp: bigint
   /** The timestamp of all records, if the broker sets it. */
   readonly appendTimestamp: bigint | undefined
@@ -96,7 +96,7 @@ async function decodeBatch(batch: Buffer, reading: Reading, records: FetchedReco
     throw new Error('its checksum is wrong')
   const attributes = batch.readInt16BE(21)
   const header: BatchHeader = {
-    first: batch.readBigInt64BE(0),
+    firstOffset: batch.readBigInt64BE(0),
     firstTimestamp: batch.readBigInt64BE(27),
     appendTimestamp: (attributes & 0x08) === 0 ? undefined : batch.readBigInt64BE(35),
     isControlRecord: (attributes & 0x20) !== 0,
@@ -112,7 +112,7 @@ async function decodeBatch(batch: Buffer, reading: Reading, records: FetchedReco
     if (records.length >= maxPartitionRecords) return decompressed.length
     if (read % recordsPerTurn === recordsPerTurn - 1) await nextTurn()
     const record = await decodeRecord(bytes, header, reading.from)
-    if (record !== undefined) add(record, reading, records)
+    if (record !== undefined) addWithGap(record, reading, records)
     bytes.end = decompressed.length
   }
   if (count > 0 && bytes.at !== decompressed.length) throw new Error(`it is longer than its ${count} records`)
@@ -126,7 +126,7 @@ async function decodeBatch(batch: Buffer, reading: Reading, records: FetchedReco
   return decompressed.length
 }
 
-function add(record: FetchedRecord, reading: Reading, records: FetchedRecord[]): void {
+function addWithGap(record: FetchedRecord, reading: Reading, records: FetchedRecord[]): void {
   const offset = BigInt(record.offset)
   if (offset > reading.next) records.push(gapRecord(offset - 1n))
   records.push(record)
@@ -138,23 +138,23 @@ async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigin
   const length = bytes.varint()
   if (length < 0 || length > bytes.end - bytes.at) throw new Error('a record is cut off')
   bytes.end = bytes.at + length
-  // The unused attributes.
+  // The record's attributes, which Kafka does not use.
   bytes.skip(1)
   const timestampDelta = bytes.varlong()
-  const offset = header.first + BigInt(bytes.varint())
+  const offset = header.firstOffset + BigInt(bytes.varint())
   if (offset < from) {
     bytes.at = bytes.end
     return undefined
   }
-  const key = bytes.nullable()
-  const value = bytes.nullable()
+  const key = bytes.nullableBytes()
+  const value = bytes.nullableBytes()
   const count = bytes.varint()
   // Every header has two lengths, so at least two bytes.
   if (count < 0 || count > (bytes.end - bytes.at) / 2) throw new Error(`a record cannot have ${count} headers`)
   const headersFrom = bytes.at
-  for (let left = count; left > 0; left -= headersPerTurn) {
-    if (left < count) await nextTurn()
-    bytes.skipHeaders(Math.min(left, headersPerTurn))
+  for (let remaining = count; remaining > 0; remaining -= headersPerTurn) {
+    if (remaining < count) await nextTurn()
+    bytes.skipHeaders(Math.min(remaining, headersPerTurn))
   }
   if (bytes.at !== bytes.end) throw new Error(`a record is longer than its ${count} headers`)
   const { appendTimestamp, firstTimestamp, isControlRecord, batchContext } = header
@@ -179,7 +179,7 @@ export function withSkipped(records: readonly FetchedRecord[]): readonly Fetched
   })
 }
 
-/** Placeholders and control records are not delivered. */
+/** Also true for control records; false for an undecodable batch. */
 export const isPlaceholder = ({ isControlRecord, isGap, isSkipped }: FetchedRecord): boolean =>
   isControlRecord || isGap === true || isSkipped === true
 
@@ -187,11 +187,11 @@ const placeholder = { key: null, value: null, headers: noHeaders, timestamp: '0'
 
 /** KafkaJS drops records below the requested offset, and the offsets of a damaged batch may be wrong. So its placeholder has the highest offset. */
 const highestOffset = String(2n ** 63n - 1n)
-export const undecodableRecord = (what: string, cause?: unknown): FetchedRecord => ({
+export const undecodableRecord = (problem: string, cause?: unknown): FetchedRecord => ({
   ...placeholder,
   offset: highestOffset,
   isControlRecord: false,
-  undecodable: new Undecodable(cause === undefined ? what : `${what}: ${(cause as Error).message}`, { cause }),
+  undecodable: new Undecodable(cause === undefined ? problem : `${problem}: ${(cause as Error).message}`, { cause }),
 })
 
 const lastOffsetOf = (batch: Buffer): bigint => batch.readBigInt64BE(0) + BigInt(batch.readInt32BE(23))
@@ -212,16 +212,16 @@ const abortMarkerKey = Buffer.from([0, 0, 0, 0])
 
 /**
  * Marks the records of aborted transactions as control records, which are not delivered. A transaction consists of all transactional records of its
- * producer from `firstOffset` to the abort marker. A fetch may begin inside several open transactions.
+ * producer from `firstOffset` to the abort marker.
  */
 export function withoutAborted(records: readonly FetchedRecord[], transactions: readonly AbortedTransaction[]) {
   if (transactions.length === 0) return records
-  const toCome = transactions.toSorted((a, b) => Number(BigInt(a.firstOffset) - BigInt(b.firstOffset)))
+  const upcoming = transactions.toSorted((a, b) => Number(BigInt(a.firstOffset) - BigInt(b.firstOffset)))
   const aborted = new Set<string>()
   return records.map((record) => {
     const { offset, key, isControlRecord, batchContext: { producerId, inTransaction } = notTransactional } = record
-    for (; toCome[0] !== undefined && BigInt(toCome[0].firstOffset) <= BigInt(offset); toCome.shift())
-      aborted.add(toCome[0].producerId)
+    for (; upcoming[0] !== undefined && BigInt(upcoming[0].firstOffset) <= BigInt(offset); upcoming.shift())
+      aborted.add(upcoming[0].producerId)
     if (!isControlRecord && inTransaction && aborted.has(producerId)) return { ...record, isControlRecord: true }
     if (isControlRecord && key?.equals(abortMarkerKey)) aborted.delete(producerId)
     return record

@@ -45,7 +45,7 @@ export class RecordBytes {
   }
 
   /** Reads a length and as many bytes; null if the length is negative. */
-  nullable(): Buffer | null {
+  nullableBytes(): Buffer | null {
     const length = this.varint()
     if (length < 0) return null
     const from = this.at
@@ -53,8 +53,8 @@ export class RecordBytes {
     return this.#bytes.subarray(from, this.at)
   }
 
-  needed(): Buffer {
-    const bytes = this.nullable()
+  headerName(): Buffer {
+    const bytes = this.nullableBytes()
     if (bytes === null) throw new Error('a header has no name')
     return bytes
   }

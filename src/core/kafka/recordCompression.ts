@@ -5,8 +5,8 @@ import { uncompress } from 'snappy'
 
 type Decompress = (compressed: Buffer, maxBytes: number) => Promise<Buffer>
 
-const gunzipped = promisify(gunzip)
-const zstdDecompressed = promisify(zstdDecompress)
+const gunzipAsync = promisify(gunzip)
+const zstdDecompressAsync = promisify(zstdDecompress)
 
 /** `codec`: the number in the attributes of a batch. Rejects for unknown codecs, damaged bytes, and results above `maxBytes`. */
 export async function decompressRecords(codec: number, compressed: Buffer, maxBytes: number): Promise<Buffer> {
@@ -64,7 +64,7 @@ async function decompressLz4(compressed: Buffer, maxBytes: number): Promise<Buff
 }
 
 /**
- * An upper bound for the decompressed bytes of an LZ4 frame: magic, flags and block size, then blocks, each preceded by its length, and a length of zero.
+ * An upper bound for the decompressed bytes of an LZ4 frame: magic, flags and block size, then blocks, each preceded by its length, then a length of zero.
  * A byte of a compressed block becomes 255 bytes at most.
  */
 function lz4MaxBytes(frame: Buffer): number {
@@ -88,11 +88,11 @@ function lz4MaxBytes(frame: Buffer): number {
 
 const codecs: Readonly<Record<number, { readonly name: string; readonly decompress: Decompress }>> = {
   0: { name: 'no', decompress: async (records) => records },
-  1: { name: 'gzip', decompress: (compressed, maxBytes) => gunzipped(compressed, { maxOutputLength: maxBytes }) },
+  1: { name: 'gzip', decompress: (compressed, maxBytes) => gunzipAsync(compressed, { maxOutputLength: maxBytes }) },
   2: { name: 'snappy', decompress: decompressSnappy },
   3: { name: 'lz4', decompress: decompressLz4 },
   4: {
     name: 'zstd',
-    decompress: (compressed, maxBytes) => zstdDecompressed(compressed, { maxOutputLength: maxBytes }),
+    decompress: (compressed, maxBytes) => zstdDecompressAsync(compressed, { maxOutputLength: maxBytes }),
   },
 }

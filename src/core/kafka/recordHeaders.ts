@@ -10,8 +10,8 @@ export type RecordHeader = {
 }
 
 /**
- * The headers of a record, as their bytes in the record. An object by name would lose their order, repeated names and names like `__proto__`. Headers
- * become objects only while they are iterated, because a record may have a million headers.
+ * The headers of a record, as their bytes in the record. An object would lose their order, repeated names and names like `__proto__`. Headers become
+ * objects only while they are iterated, because a record may have a million headers.
  */
 export class RecordHeaders implements Iterable<RecordHeader> {
   readonly count: number
@@ -32,22 +32,22 @@ export class RecordHeaders implements Iterable<RecordHeader> {
     const bytes = new RecordBytes(this.bytes)
     for (let read = 0; read < this.count; read++) {
       const from = bytes.at
-      const name = bytes.needed()
-      const value = bytes.nullable()
+      const name = bytes.headerName()
+      const value = bytes.nullableBytes()
       yield { name, value, from, to: bytes.at }
     }
   }
 
   /** `removed`: headers that an iteration over these headers has yielded. */
   without(removed: readonly RecordHeader[]): RecordHeaders {
-    const kept: Buffer[] = []
+    const parts: Buffer[] = []
     let end = 0
     for (const { from, to } of removed.toSorted((a, b) => a.from - b.from)) {
-      kept.push(this.bytes.subarray(end, from))
+      parts.push(this.bytes.subarray(end, from))
       end = to
     }
-    kept.push(this.bytes.subarray(end))
-    return new RecordHeaders(this.count - removed.length, Buffer.concat(kept))
+    parts.push(this.bytes.subarray(end))
+    return new RecordHeaders(this.count - removed.length, Buffer.concat(parts))
   }
 
   followedBy(others: RecordHeaders): RecordHeaders {

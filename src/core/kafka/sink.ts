@@ -40,7 +40,7 @@ export function kafkaSink(kafka: Kafka): KafkaSink {
         const bytes = Buffer.byteLength(value ?? '') + headers.bytes.length
         const isLarge = bytes >= compressedFromBytes
         const compression = isLarge ? CompressionTypes.GZIP : CompressionTypes.None
-        // `keepHeaders` (patches.ts) makes KafkaJS encode them.
+        // `keepHeaders` (patches.ts) makes KafkaJS encode `RecordHeaders`.
         const message = { key, value, headers } as unknown as Message
         await producer.send({ topic, acks: -1, timeout: timeoutMs, compression, messages: [message] })
       }

@@ -17,7 +17,7 @@ const leaderCheckMs = 100
 
 /** First offset and log end offset. */
 export type OffsetRange = { readonly low: bigint; readonly high: bigint }
-/** The keys are made by `partitionName`. */
+/** By `partitionName`. */
 export type OffsetRanges = ReadonlyMap<string, OffsetRange & TopicPartition>
 
 /** Kafka's names of settings → values. */
@@ -54,7 +54,7 @@ export function kafkaSource(kafka: Kafka): KafkaSource {
   }
   /**
    * Replaces the connection after any failure, because KafkaJS caches metadata with it. Otherwise requests would go to former leaders for five minutes,
-   * even if these brokers are gone, and would fail for topics of earlier requests that are deleted.
+   * even if these brokers are gone, and would fail once a topic of an earlier request is deleted.
    */
   const send = async <Answer>(request: (admin: Admin) => Promise<Answer>): Promise<Answer> => {
     current ??= { admin: kafka.admin(), requests: 0 }

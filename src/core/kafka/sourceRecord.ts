@@ -36,7 +36,7 @@ export const sourceRecord = (topic: string, partition: number, fetched: FetchedR
   headers: fetched.headers,
 })
 
-/** A record's buffers refer to the memory of its whole fetch, up to some hundred mebibytes, which could not be freed while the record is stored. */
+/** Copies a record out of the memory of its fetch, up to some hundred mebibytes, which could not be freed while the record is stored. */
 export function copiedOut(record: SourceRecord): SourceRecord {
   const { key, value, headers } = record
   const parts = [key, value, headers.bytes]

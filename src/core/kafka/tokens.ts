@@ -16,7 +16,7 @@ export interface TokenCache {
 const renewBeforeMs = 30_000
 const noToken = { value: '', endsAtMs: 0 }
 
-/** Renews a token half a minute before its end; while that fails, uses it until its end. */
+/** Renews a token half a minute before its end; while renewal fails, uses the old token until its end. */
 export function cacheToken(fetchToken: () => Promise<Token>): TokenCache {
   let token = noToken
   let renewing: Promise<void> | undefined
@@ -87,7 +87,7 @@ function refusalOf({ name, error, code, cause, status }: Failure): Error {
   return tokenError('KAFKA_OAUTH_TOKEN_URL', `gives no token ${why}`, isUntrusted)
 }
 
-/** With `isRefused`, the error has a `problem`: the setting `path` is wrong, rather than an engine away. */
+/** With `isRefused`, the error has a `problem`: the setting `path` is wrong; otherwise an engine may be away. */
 const tokenError = (path: string, rule: string, isRefused: boolean): Error =>
   Object.assign(new Error(`${path} ${rule}`), isRefused && { problem: { path, rule } })
 
@@ -117,7 +117,7 @@ export function awsTokens(region = ''): () => Promise<Token> {
 
 const awsLifetimeSeconds = 900
 
-/** The token is a signed URL, which the broker calls to learn who connects. It expires after 15 minutes, or earlier with the credentials. */
+/** The token is a signed URL, which the broker calls to learn who connects. It expires after 15 minutes, or earlier, when the credentials expire. */
 export async function signAwsToken(credentials: AwsCredentials, region: string, nowMs: number): Promise<Token> {
   const leftMs = (credentials.expiration?.getTime() ?? Infinity) - nowMs
   const seconds = Math.floor(Math.min(awsLifetimeSeconds, leftMs / 1_000))

@@ -27,7 +27,7 @@ export const accountKeySchema = z.object({
 })
 export type AccountKey = z.output<typeof accountKeySchema>
 
-/** `key` is null once the key is deleted. A deletion by a null value has the revision `deletedRevision`. */
+/** `key` is null once the key is deleted. A deletion by a record without a value has the revision `deletedRevision`. */
 export type AccountKeyState = { readonly revision: Revision; readonly key: AccountKey | null }
 
 /** Record value (JSON) with every member, in a fixed order, so equal states have equal bytes. */
@@ -40,10 +40,10 @@ export function accountKeyValue({ revision, key }: AccountKeyState): string {
 export const recordValueOf = (state: AccountKeyState): string | null =>
   state.revision === deletedRevision ? null : accountKeyValue(state)
 
-/** Stops at `maxRevision`. Deletions and revocations still win over a state of the same revision. */
+/** Not above `maxRevision`: there, deletions and revocations win over another state of the same revision. */
 export const revisionAfter = (revision: Revision): Revision => Math.min(revision + 1, maxRevision) as Revision
 
-/** The record has a value, so compaction does not remove it, as it would a tombstone. */
+/** The state of a deleted key. Its record has a value, so compaction does not remove the record, unlike a tombstone. */
 export const deletedAfter = (revision: Revision): AccountKeyState => ({ revision: revisionAfter(revision), key: null })
 
 export const plaintextFrom = (randomBytes: Uint8Array): string =>

@@ -1,7 +1,7 @@
 import { rawElements, rawMembers } from '../json/rawJson.ts'
 
 /*
- * Index terms by which submissions are found and counted by their answers. Each value of an answer is one term: the code of its form field, then the
+ * Index terms for finding and counting submissions by their answers. Each value of an answer is one term: the code of its form field, then the
  * value. The code selects one of sixteen fields of the index, so a count of the values of one code reads few terms of other codes.
  */
 
@@ -28,29 +28,29 @@ export const answerBeginning = (code: string): string => `${code.length}.${code}
  */
 export function answerTerms(data: string): string {
   const terms: Record<number, string[]> = {}
-  let left = maxValues
+  let valuesLeft = maxValues
   for (const [code, raw] of rawMembers(data)) {
     if (code.length > maxValueCharacters) continue
     const field = fieldOf(code)
     const beginning = answerBeginning(code)
     for (const element of raw[0] === '[' ? rawElements(raw) : [raw]) {
       const value = valueIn(element)
-      if (value === undefined || value.length > maxValueCharacters || left-- <= 0) continue
-      const others = terms[field] ?? []
-      others.push(beginning + value)
-      terms[field] = others
+      if (value === undefined || value.length > maxValueCharacters || valuesLeft-- <= 0) continue
+      const fieldTerms = terms[field] ?? []
+      fieldTerms.push(beginning + value)
+      terms[field] = fieldTerms
     }
   }
   return JSON.stringify(terms)
 }
 
-/** The longest JSON of an indexed string: every character is an escape. */
-const longestText = maxValueCharacters * String.raw`\u0000`.length + '""'.length
+/** The length of the longest JSON of an indexed string: every character is an escape. */
+const maxJsonCharacters = maxValueCharacters * String.raw`\u0000`.length + '""'.length
 
-/** Undefined for null, objects and lists, and for text so long that its value must be too long. */
+/** Undefined for null, objects and lists, and for JSON so long that its value must be too long. */
 function valueIn(raw: string): string | undefined {
   const first = raw[0]
-  if (raw.length > longestText) return undefined
+  if (raw.length > maxJsonCharacters) return undefined
   if (first === '"') return raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1)
   return first === '{' || first === '[' || first === 'n' ? undefined : raw
 }

@@ -9,9 +9,10 @@ const hiraganaDistance = 0x60
  * Invisible or often not typed: direction and joining controls, variation selectors, keycaps, skin tones, Arabic tatweel, Indic nukta. Zero-width spaces
  * and non-joiners stay: they separate words.
  */
-const dropped = /(?![\u200b\u200c])\p{Cf}|[\ufe00-\ufe0f\u20e3\u0640\u093c\u09bc\u0a3c\u0abc\u0b3c\u0cbc]|\p{EMod}/gu
+const droppedCharacters =
+  /(?![\u200b\u200c])\p{Cf}|[\ufe00-\ufe0f\u20e3\u0640\u093c\u09bc\u0a3c\u0abc\u0b3c\u0cbc]|\p{EMod}/gu
 
-/** Letters that people also type in a plainer form, and NFKD does not decompose. */
+/** Letters that people also type in a plainer form, and that NFKD does not decompose. */
 const plainForms = new Map(
   [
     'ß:ss æ:ae œ:oe ø:o ł:l đ:d ð:d þ:th ħ:h ŋ:n ŧ:t ı:i ς:σ ґ:г ♯:#',
@@ -20,7 +21,7 @@ const plainForms = new Map(
     '\u0901:\u0902 \u0981:\u0982',
   ].flatMap((forms) => forms.split(' ').map((form) => form.split(':') as [string, string])),
 )
-const formed = new RegExp(`[${[...plainForms.keys()].join('')}]`, 'gu')
+const letterWithPlainForm = new RegExp(`[${[...plainForms.keys()].join('')}]`, 'gu')
 /** Apostrophes that are letters in Unicode, and accents that NFKD splits into a space and a mark. */
 const apostrophe = /[\u00b4\u0374\u1ffd\u02b9-\u02bd\u02c8\u02ee]/g
 
@@ -36,9 +37,9 @@ export const foldCharacters = (title: string): string =>
     .normalize('NFKD')
     .toLowerCase()
     .normalize('NFKD')
-    .replace(dropped, '')
+    .replace(droppedCharacters, '')
     .replace(markedLetter, '$1')
-    .replace(formed, (form) => plainForms.get(form) ?? form)
+    .replace(letterWithPlainForm, (form) => plainForms.get(form) ?? form)
     .replace(/(?![0-9])\p{Nd}/gu, digitValue)
     .normalize('NFKC')
     .slice(0, maxSearchedCharacters)
@@ -46,12 +47,12 @@ export const foldCharacters = (title: string): string =>
     .replace(katakana, (letter) => String.fromCharCode(letter.charCodeAt(0) - hiraganaDistance))
 
 /**
- * In Unicode the ten digits of a script follow each other, so the value of a digit is the number of digits before it. Modulo ten, because another script's
- * digits may directly precede them, as with Pa'o and Eastern Pwo Karen.
+ * In Unicode the ten digits of a script follow each other, so the value of a digit is the number of digits before it. Modulo ten, because digits of
+ * another script may directly precede the script's, as with Pa'o and Eastern Pwo Karen.
  */
 function digitValue(digit: string): string {
   const code = digit.codePointAt(0) ?? 0
-  let before = 0
-  while (/\p{Nd}/u.test(String.fromCodePoint(code - before - 1))) before++
-  return String(before % 10)
+  let digitsBefore = 0
+  while (/\p{Nd}/u.test(String.fromCodePoint(code - digitsBefore - 1))) digitsBefore++
+  return String(digitsBefore % 10)
 }

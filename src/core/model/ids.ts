@@ -11,7 +11,7 @@ export type EntityId = Branded<string, 'EntityId'>
 export type DocumentId = Branded<string, 'DocumentId'>
 /** Lower-case hex SHA-256 of a plaintext account key. */
 export type Digest = Branded<string, 'Digest'>
-/** Grows with every change of an entity; 1 to 2^53 − 2 while it lives. */
+/** Grows with every change of an entity; 1 to 2^53 − 2 while the entity lives. */
 export type Revision = Branded<number, 'Revision'>
 export type Offset = Branded<bigint, 'Offset'>
 
@@ -22,7 +22,7 @@ export const identifierRule = '1 to 128 characters of A-Z a-z 0-9 . _ : -'
 
 export const maxRevision = 2 ** 53 - 2
 
-/** Above the revisions of values, so that no later record brings a deleted entity back. */
+/** Above the revisions in values, so that no later record brings a deleted entity back. */
 export const deletedRevision = (2 ** 53 - 1) as Revision
 
 export const isIdentifier = (text: string): boolean => identifierPattern.test(text)

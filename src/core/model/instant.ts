@@ -6,10 +6,10 @@ export type Instant = Branded<string, 'Instant'>
 /** An inclusive bound. `beyond-all`: the window is empty, because it starts after, or ends before, every `Instant`. */
 export type WindowBound = Instant | 'beyond-all'
 
-/** `parseInstant` accepts this text. */
+/** What `parseInstant` accepts, for messages. */
 export const instantRule = 'an ISO 8601 date-time with separators and an offset or Z, such as 2026-11-21T08:30:00.000Z'
 
-/** `parseWindowBound` accepts this text. */
+/** What `parseWindowBound` accepts, for messages. */
 export const windowBoundRule =
   'an ISO 8601 date or date-time with separators, such as 2026-11-21 or 2026-11-21T08:30:00.000Z'
 
@@ -27,11 +27,13 @@ export const toInstant = (epochMs: number): Instant => new Date(epochMs).toISOSt
  */
 export function parseInstant(text: string): Instant | undefined {
   if (instantPattern.test(text)) return text as Instant
-  const read = readDateTime(text)
-  return read?.hasOffset && clampToInstants(read.epochMs) === read.epochMs ? toInstant(read.epochMs) : undefined
+  const dateTime = readDateTime(text)
+  return dateTime?.hasOffset && clampToInstants(dateTime.epochMs) === dateTime.epochMs
+    ? toInstant(dateTime.epochMs)
+    : undefined
 }
 
-/** Fast path for the form of most records. `readDateTime` checks days 29 to 31 against the month. */
+/** Fast path for the usual format. `readDateTime` checks days 29 to 31 against the month. */
 const instantPattern = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/
 
 /**
@@ -41,9 +43,9 @@ const instantPattern = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d
  */
 export function parseWindowBound(text: string, edge: 'from' | 'to'): WindowBound | undefined {
   if (/^\d{4}-\d\d-\d\d$/.test(text)) return parseInstant(`${text}T${edge === 'from' ? '00:00' : '23:59:59.999'}Z`)
-  const read = readDateTime(text.replace(/ (?=\d{2}(?::?\d{2})?$)/, '+'))
-  if (read === undefined) return undefined
-  const boundMs = read.isFiner && edge === 'from' ? read.epochMs + 1 : read.epochMs
+  const dateTime = readDateTime(text.replace(/ (?=\d{2}(?::?\d{2})?$)/, '+'))
+  if (dateTime === undefined) return undefined
+  const boundMs = dateTime.isFiner && edge === 'from' ? dateTime.epochMs + 1 : dateTime.epochMs
   const isBeyondAll = edge === 'from' ? boundMs > latestMs : boundMs < earliestMs
   return isBeyondAll ? 'beyond-all' : toInstant(clampToInstants(boundMs))
 }

@@ -15,10 +15,10 @@ export function logPosition({
   readonly partition: number
   readonly offset: bigint
 }): LogPosition {
-  const within = Number(offset)
-  if (partition > maxPartition || within >= partitionSpan)
+  const offsetNumber = Number(offset)
+  if (partition > maxPartition || offsetNumber >= partitionSpan)
     throw new Error(`partition ${partition}, offset ${offset} is beyond the largest position of the change feed`)
-  return (partition * partitionSpan + within) as LogPosition
+  return (partition * partitionSpan + offsetNumber) as LogPosition
 }
 
 /** The end of a partition's positions: all of them are below this number. */

@@ -28,10 +28,10 @@ import {
 
 export type RecordKey = { readonly teamId: TeamId; readonly entityId: EntityId }
 
-type Live<Entity> = { readonly revision: Revision; readonly entity: Entity }
+type LiveState<Entity> = { readonly revision: Revision; readonly entity: Entity }
 
 /** `live`: the entity's whole new state, or null for its deletion, which no later record undoes. */
-export type Change<Entity> = RecordKey & { readonly live: Live<Entity> | null }
+export type Change<Entity> = RecordKey & { readonly live: LiveState<Entity> | null }
 
 /** JSON of the members from which `answers.ts` and `score.ts` make search keys; empty for a member that is missing or null. */
 export type FoundBy = Readonly<Record<'data' | 'score', string>>
@@ -44,19 +44,19 @@ export type RenderedSubmission = Pick<Submission, 'id' | 'formId' | 'submittedAt
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-export const readFormRecord = reader<RenderedForm>('form', (value) =>
-  readNormalised('form', formSchema, forms, value, (form) => {
+export const readFormRecord = parserOf<RenderedForm>('form', (value) =>
+  readNormalised('form', formSchema, formRenderer, value, (form) => {
     const { createdAt, updatedAt } = form
-    return { ...form, ...forms.render({ createdAt, updatedAt }) }
+    return { ...form, ...formRenderer.render({ createdAt, updatedAt }) }
   }),
 )
-export const readSubmissionRecord = reader<RenderedSubmission>(
+export const readSubmissionRecord = parserOf<RenderedSubmission>(
   'submission',
   (value) =>
     readPlainSubmission(value) ??
-    readNormalised('submission', submissionSchema, submissions, value, (submission) => {
+    readNormalised('submission', submissionSchema, submissionRenderer, value, (submission) => {
       const { id, formId, submittedAt, updatedAt, result } = submission
-      const rendered = submissions.render({ submittedAt, updatedAt })
+      const rendered = submissionRenderer.render({ submittedAt, updatedAt })
       return { id, formId, submittedAt, status: result.status, foundBy: scannedFoundBy(), ...rendered }
     }),
 )
@@ -65,7 +65,10 @@ export const readSubmissionRecord = reader<RenderedSubmission>(
  * Makes the parser of a topic's records: key `<teamId>/<entityId>`, value null or `{"revision": …, "<member>": {…}}` in UTF-8 JSON. For a record that
  * breaks the contract, the parser returns the path of the first problem and the broken rule.
  */
-function reader<Entity extends { id: string } | null>(member: string, read: (value: Buffer) => Result<Live<Entity>>) {
+function parserOf<Entity extends { id: string } | null>(
+  member: string,
+  read: (value: Buffer) => Result<LiveState<Entity>>,
+) {
   return (recordKey: Buffer | null, value: Buffer | null): Result<Change<Entity>> => {
     const key = readKey(recordKey)
     if (!key.ok) return key
@@ -79,9 +82,9 @@ function reader<Entity extends { id: string } | null>(member: string, read: (val
   }
 }
 
-const readChangedKey = reader('key', (value) => readValue('key', accountKeySchema.nullable(), value))
+const readChangedKey = parserOf('key', (value) => readValue('key', accountKeySchema.nullable(), value))
 
-/** `{"revision": …, "key": null}` and a null value delete the key. Compaction keeps the first, and removes a tombstone after `delete.retention.ms`. */
+/** `{"revision": …, "key": null}` and a null value delete the key. Compaction keeps the value, but removes a tombstone after `delete.retention.ms`. */
 export function readAccountKeyRecord(recordKey: Buffer | null, value: Buffer | null) {
   const read = readChangedKey(recordKey, value)
   if (!read.ok) return read
@@ -116,29 +119,29 @@ function readValue<Entity>(member: string, schema: z.ZodType<Entity>, value: Buf
   return accepted({ revision, entity: data as Entity, text })
 }
 
-const forms = new RecordRenderer('form', formSchema, { summary: servedFormSummary, detail: servedForm })
+const formRenderer = new RecordRenderer('form', formSchema, { summary: servedFormSummary, detail: servedForm })
 
-const submissions = new RecordRenderer('submission', submissionSchema, {
+const submissionRenderer = new RecordRenderer('submission', submissionSchema, {
   summary: servedSubmissionSummary,
   detail: servedSubmission,
 })
 
-const slotOf = (...path: string[]): number => submissions.slotOf('submission', ...path)
-const slots = {
-  revision: submissions.slotOf('revision'),
-  id: slotOf('id'),
-  formId: slotOf('formId'),
-  submittedAt: slotOf('submittedAt'),
-  updatedAt: slotOf('updatedAt'),
-  status: slotOf('result', 'status'),
-  reportStatus: slotOf('reportResult', 'status'),
-  data: slotOf('data'),
-  score: slotOf('result', 'score'),
+const ordinalOf = (...path: string[]): number => submissionRenderer.ordinalOf('submission', ...path)
+const ordinals = {
+  revision: submissionRenderer.ordinalOf('revision'),
+  id: ordinalOf('id'),
+  formId: ordinalOf('formId'),
+  submittedAt: ordinalOf('submittedAt'),
+  updatedAt: ordinalOf('updatedAt'),
+  status: ordinalOf('result', 'status'),
+  reportStatus: ordinalOf('reportResult', 'status'),
+  data: ordinalOf('data'),
+  score: ordinalOf('result', 'score'),
 }
 
 function scannedFoundBy(): FoundBy {
-  const { scanner } = submissions
-  const { data, score } = slots
+  const { scanner } = submissionRenderer
+  const { data, score } = ordinals
   const text = scanner.has(data) ? scanner.bytes.toString('utf8', scanner.startOf(data), scanner.endOf(data)) : ''
   return { data: text, score: scanner.textOf(score) }
 }
@@ -147,24 +150,24 @@ function scannedFoundBy(): FoundBy {
  * Fast path: reads a submission without parsing its JSON. Returns undefined for a value that is not simple JSON (`scanner.ts`) or breaks the contract:
  * `readNormalised` reads it again. The scanner checks JSON types, this function all other rules of the schema.
  */
-function readPlainSubmission(value: Buffer): Result<Live<RenderedSubmission>> | undefined {
-  const { scanner } = submissions
+function readPlainSubmission(value: Buffer): Result<LiveState<RenderedSubmission>> | undefined {
+  const { scanner } = submissionRenderer
   if (!isUtf8(value) || !scanner.read(value)) return undefined
-  // Raw text need not be unescaped: no valid identifier, status or instant contains an escape.
-  const stringAt = (slot: number): string => scanner.textOf(slot).slice(1, -1)
-  const id = stringAt(slots.id)
-  const formId = stringAt(slots.formId)
-  const status = stringAt(slots.status)
-  const revision = Number(scanner.textOf(slots.revision))
+  // Not unescaped: raw text with an escape fails the checks below.
+  const stringAt = (ordinal: number): string => scanner.textOf(ordinal).slice(1, -1)
+  const id = stringAt(ordinals.id)
+  const formId = stringAt(ordinals.formId)
+  const status = stringAt(ordinals.status)
+  const revision = Number(scanner.textOf(ordinals.revision))
   if (!isRevision(revision) || !isIdentifier(id) || !isIdentifier(formId) || !isReportStatus(status)) return undefined
-  if (scanner.has(slots.reportStatus) && !isReportStatus(stringAt(slots.reportStatus))) return undefined
-  const submitted = stringAt(slots.submittedAt)
-  const updated = stringAt(slots.updatedAt)
-  const submittedAt = parseInstant(submitted)
-  const updatedAt = parseInstant(updated)
+  if (scanner.has(ordinals.reportStatus) && !isReportStatus(stringAt(ordinals.reportStatus))) return undefined
+  const rawSubmittedAt = stringAt(ordinals.submittedAt)
+  const rawUpdatedAt = stringAt(ordinals.updatedAt)
+  const submittedAt = parseInstant(rawSubmittedAt)
+  const updatedAt = parseInstant(rawUpdatedAt)
   if (submittedAt === undefined || updatedAt === undefined) return undefined
-  const isAsServed = submittedAt === submitted && updatedAt === updated
-  const rendered = submissions.render(isAsServed ? undefined : { submittedAt, updatedAt })
+  const isAsServed = submittedAt === rawSubmittedAt && updatedAt === rawUpdatedAt
+  const rendered = submissionRenderer.render(isAsServed ? undefined : { submittedAt, updatedAt })
   return accepted({ revision, entity: { id, formId, submittedAt, status, foundBy: scannedFoundBy(), ...rendered } })
 }
 
@@ -172,7 +175,7 @@ const isReportStatus = (text: string): text is ReportStatus => (reportStatuses a
 
 /**
  * Validates a record value, and renders it without undocumented members. Refuses a member that is nested too deep or has too long a number for
- * Elasticsearch. (In the list document, a member is nested as deep.)
+ * Elasticsearch. (In the list document, a member is nested as deep as in the record.)
  */
 function readNormalised<Entity, Read>(
   member: string,
@@ -180,7 +183,7 @@ function readNormalised<Entity, Read>(
   renderer: RecordRenderer,
   value: Buffer,
   render: (entity: Entity) => Read,
-): Result<Live<Read>> {
+): Result<LiveState<Read>> {
   const read = readValue(member, schema, value)
   if (!read.ok) return read
   const { revision, entity, text } = read.value

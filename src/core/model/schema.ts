@@ -25,7 +25,7 @@ export const isObject = (value: unknown): value is Readonly<Record<string, unkno
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 export const optionalString = z.string().nullish()
-/** Even beyond the range of a double: the API serves numbers as written. */
+/** A number may be beyond the range of a double: the API serves numbers as written. */
 export const optionalNumber = z
   .custom<number>((value) => typeof value === 'number', 'expected a number')
   .meta({ type: 'number' })

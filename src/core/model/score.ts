@@ -1,13 +1,13 @@
 /*
  * Exact means of scores. Elasticsearch adds doubles, which is exact only for integers below 2^53. So a list document also has each score in five parts,
- * whose sums are exact: its digits of base 2^24, which count 2^24, 1, 2^-24, 2^-48 and 2^-72.
+ * whose sums are exact: its digits in base 2^24, whose units are 2^24, 1, 2^-24, 2^-48 and 2^-72.
  */
 
 const partBits = 24
 const partFactor = 2 ** partBits
 /** Members of the list document, the largest part first. */
 export const scoreParts = ['0', '1', '2', '3', '4'] as const
-/** A score of this size or more has no parts. */
+/** A score of at least this absolute value has no parts. */
 export const tooLargeScore = partFactor ** 2
 const fractionBits = partBits * (scoreParts.length - 2)
 
@@ -18,7 +18,7 @@ export function partsOfScore(score: number): string {
   for (const name of scoreParts) {
     const part = Math.trunc(rest)
     if (part !== 0) parts.push(`"${name}":${part}`)
-    // Exact: it subtracts a whole number and multiplies by a power of two.
+    // Exact: a whole number is subtracted, the difference multiplied by a power of two.
     rest = (rest - part) * partFactor
   }
   return `{${parts.join()}}`
@@ -26,12 +26,12 @@ export function partsOfScore(score: number): string {
 
 /** The double nearest to the mean of `count` scores. `sums`: the sum of each part, in the order of `scoreParts`. */
 export function meanOfParts(sums: readonly number[], count: number): number {
-  const total = sums.reduce((higher, partSum) => (higher << BigInt(partBits)) + BigInt(partSum), 0n)
-  const size = total < 0n ? -total : total
-  const dividend = size << BigInt(spareBits)
+  const total = sums.reduce((sum, partSum) => (sum << BigInt(partBits)) + BigInt(partSum), 0n)
+  const magnitude = total < 0n ? -total : total
+  const dividend = magnitude << BigInt(spareBits)
   const quotient = dividend / BigInt(count)
-  // A sticky bit. `Number` rounds a quotient that lies exactly between two doubles to the even one. A remainder makes the mean higher, so it must be
-  // rounded up: a lowest bit of 1 shows this.
+  // A sticky bit. `Number` rounds a quotient that lies exactly between two doubles to the even one. With a remainder, the mean is
+  // higher than this quotient: a lowest bit of 1 makes `Number` round up.
   const isExact = quotient * BigInt(count) === dividend
   const mean = Number(isExact ? quotient : quotient | 1n) * 2 ** -(spareBits + fractionBits)
   return total < 0n ? -mean : mean

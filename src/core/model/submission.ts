@@ -69,7 +69,7 @@ const reportResult = z.object({
 /** Beyond these bounds, warehouses and clients with doubles lose digits. */
 const minimum = Number.MIN_SAFE_INTEGER
 const maximum = Number.MAX_SAFE_INTEGER
-/** An integer as JSON Schema defines it: `17.0` and `1e3` count, too. */
+/** An integer as JSON Schema defines it: also `17.0` and `1e3`. */
 const optionalInteger = z
   .custom<number>(Number.isSafeInteger, `must be an integer from ${minimum} to ${maximum}`)
   .meta({ type: 'integer', minimum, maximum })
@@ -99,11 +99,11 @@ export const submissionSchema = z.object({
 export type Submission = z.output<typeof submissionSchema>
 
 const utmAndReferrer = ['utmSource', 'utmMedium', 'utmCampaign', 'utmTerm', 'utmContent', 'referrer']
-const common = ['id', 'serialNumber', 'formId', 'shareToken', 'reportUrl', 'submittedAt', 'updatedAt']
+const commonMembers = ['id', 'serialNumber', 'formId', 'shareToken', 'reportUrl', 'submittedAt', 'updatedAt']
 
 /** Members in the list `/records`, in the specification's order. */
 export const servedSubmissionSummary: Served = [
-  ...common,
+  ...commonMembers,
   ['examinee', ['id', 'examineeId', 'email', 'name', 'customData']],
   ['metadata', utmAndReferrer],
   'data',
@@ -112,7 +112,7 @@ export const servedSubmissionSummary: Served = [
 
 /** Members of a submission requested by id. */
 export const servedSubmission: Served = [
-  ...common,
+  ...commonMembers,
   ['examinee', ['id', 'email', 'name']],
   ['metadata', [...utmAndReferrer, 'ip', 'userAgent']],
   'data',

@@ -17,14 +17,14 @@ export type TitleWord = {
   readonly gap: 'none' | 'mark' | 'space'
   /** Whether punctuation stands right before the word: .net, (emea). */
   readonly isMarked: boolean
-  /** Whether its digits continue the number before: the 000 of 10,000, 10.000, 10'000 and 10 000. */
+  /** Whether its digits continue the preceding number: the 000 of 10,000, 10.000, 10'000 and 10 000. */
   readonly isGroup: boolean
 }
 
 const cjk = '[\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Bopomofo}ー]'
 /** A trailing `+` or `#` is part of a word: C++, C#, A+, 18+. */
 const symbols = '(?:[+#]+(?![\\p{L}\\p{N}]))?'
-const word = new RegExp(
+const wordPattern = new RegExp(
   [
     `(?<cjk>${cjk}\\p{M}*)`,
     `(?<hangul>\\p{sc=Hangul}+${symbols})`,
@@ -38,12 +38,12 @@ const word = new RegExp(
 export function titleWords(title: string): TitleWord[] {
   const folded = foldCharacters(title)
   let end = 0
-  let before = ''
-  return [...folded.matchAll(word)].map(({ 0: text, index, groups = {} }) => {
+  let previous = ''
+  return [...folded.matchAll(wordPattern)].map(({ 0: text, index, groups = {} }) => {
     const between = folded.slice(end, index)
-    const isGroup = isGroupAfter(before, between, text)
+    const isGroup = isGroupAfter(previous, between, text)
     end = index + text.length
-    before = text
+    previous = text
     const kind = kinds.find((name) => groups[name] !== undefined) ?? 'letters'
     const gap = between === '' ? 'none' : /\s/.test(between) ? 'space' : 'mark'
     return { kind, text, gap, isMarked: /[^\s\p{M}]$/u.test(between), isGroup }
@@ -68,8 +68,8 @@ export function foldTitle(title: string): string {
   let folded = ''
   let before: TitleWord | undefined
   for (const word of titleWords(title)) {
-    const isReadOn = word.kind === 'cjk' && word.gap === 'none' && before?.kind === 'cjk'
-    const longer = folded + (before === undefined || isReadOn ? '' : ' ') + word.text
+    const isAdjacentCjk = word.kind === 'cjk' && word.gap === 'none' && before?.kind === 'cjk'
+    const longer = folded + (before === undefined || isAdjacentCjk ? '' : ' ') + word.text
     if (longer.length > maxSearchedCharacters) break
     folded = longer
     before = word
@@ -84,7 +84,7 @@ const isJoinable = (before: TitleWord, after: TitleWord): boolean =>
 export const areJoinable = (words: readonly TitleWord[]): boolean =>
   words.slice(1).every((word, at) => isJoinable(words[at] ?? word, word))
 
-/** Words that may be joined or misspelt. */
+/** Whether a word may be joined to others, or misspelt. */
 export const isSpelt = ({ kind }: TitleWord): boolean => kind !== 'cjk' && kind !== 'emoji'
 
 export function splitWhere<T>(items: readonly T[], isEnd: (before: T, after: T) => boolean): [T, ...T[]][] {
@@ -114,7 +114,7 @@ const isAlphabetic = (text: string): boolean =>
 
 /** Longer words are indexed in pieces: Elasticsearch's whitespace tokenizer splits terms above 255 UTF-16 units. */
 export const pieceLength = 50
-/** Adjacent words are joined only if the term has at least this length: "goat" does not find "go at". */
+/** Adjacent words are joined only if the joined term has at least this length: "goat" does not find "go at". */
 export const minJoinedLength = 5
 const maxJoinedLength = 40
 /** Only a longer text is searched as a half-typed word with a typo in it. */
@@ -167,7 +167,7 @@ const neighbours = (words: readonly TitleWord[]): string[] =>
     return [word.text, ...(next !== undefined && isSpelt(next) ? [pair(word, next)] : [])]
   })
 
-/** At least one of the words is a CJK character. */
+/** The term of two adjacent words, of which at least one is a CJK character. */
 export const pair = (before: TitleWord, after: TitleWord): string =>
   cut(before.text, pieceLength) + cut(after.text, pieceLength)
 
@@ -213,7 +213,7 @@ const optionalWords =
 /** The distinct parts of each reading (`readings`) of a search text. Punctuation alone has no parts. */
 export const soughtReadings = (typed: string): SoughtWord[][] =>
   readings(titleWords(typed)).map((words) => {
-    const groups = splitWhere(words, isApart)
+    const groups = splitWhere(words, areSeparateParts)
     return [...new Map(groups.map((group) => [textOf(group), group])).values()]
   })
 
@@ -235,12 +235,12 @@ const longWordLength = 8
 export function allowedMistakes(text: string): 0 | 1 | 2 {
   const length = lengthOf(text)
   if (length < minWordLength || length > pieceLength || /[\p{N}+#]/u.test(text)) return 0
-  // Other scripts have vowel signs: a letter more or less often makes another word.
+  // Other scripts have vowel signs: an added or missing letter often makes another word.
   if (isAlphabetic(text) || isKana({ text })) return length < longWordLength ? 1 : 2
   return /^\p{sc=Hangul}+$/u.test(text) || length >= longWordLength ? 1 : 0
 }
 
-const isApart = (before: TitleWord, after: TitleWord): boolean =>
+const areSeparateParts = (before: TitleWord, after: TitleWord): boolean =>
   after.gap === 'space' ||
   before.kind === 'emoji' ||
   after.kind === 'emoji' ||

@@ -63,8 +63,8 @@ export class Health {
   }
 
   async #outcomeOf(name: string): Promise<CheckOutcome> {
-    const late = failed(`has not answered for ${deadlineMs / 1_000} s`)
-    return (await Promise.race([this.#outcomes.fetch(name), sleep(deadlineMs, late, { ref: false })])) ?? late
+    const timedOut = failed(`has not answered for ${deadlineMs / 1_000} s`)
+    return (await Promise.race([this.#outcomes.fetch(name), sleep(deadlineMs, timedOut, { ref: false })])) ?? timedOut
   }
 
   isReady(results: readonly CheckResult[]): boolean {

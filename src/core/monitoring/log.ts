@@ -8,15 +8,15 @@ export const createLog = ({ name, level }: { name: string; level: string }, stre
 
 /** A chain of causes may be circular. */
 const maxDepth = 4
-/** Their messages quote the text that could not be parsed. */
-const quoting = new Set(['SyntaxError', 'SerializationError', 'DeserializationError'])
+/** Errors whose messages quote the text that could not be parsed. */
+const quotingErrors = new Set(['SyntaxError', 'SerializationError', 'DeserializationError'])
 
-/** One line, without data that was sent, read or stored. */
+/** A summary without data that was sent, read or stored. */
 export function summaryOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error
   if (error instanceof errors.ResponseError)
     return refusalOf(error.statusCode ?? 0, (error.body as { error?: unknown } | undefined)?.error)
-  return quoting.has(error.name) ? `${error.name}, whose text may quote what was read` : error.message
+  return quotingErrors.has(error.name) ? `${error.name}, whose text may quote what was read` : error.message
 }
 
 /** Status, error types and mapped field of an Elasticsearch error, without its reason, which may quote a document. */

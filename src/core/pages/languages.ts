@@ -1,6 +1,5 @@
 import { type Html, html } from './html.ts'
 
-/** Texts of pages in one language. */
 type Catalogue = {
   /** A BCP 47 tag. */
   readonly language: string
@@ -9,7 +8,7 @@ type Catalogue = {
   readonly languageSwitch: string
 }
 
-/** The catalogue of the first tag whose primary language is available (`zh-TW` gets simplified Chinese); the first catalogue if no tag's is. */
+/** The catalogue of the first tag whose primary language is available (`zh-TW` gets simplified Chinese); else the first catalogue. */
 export function preferredOf<Texts extends Catalogue>(
   catalogues: readonly [Texts, ...Texts[]],
   tags: readonly (string | undefined)[],

@@ -34,7 +34,7 @@ const digestOf = (text: string): string => hash('sha256', text, 'base64url').sli
 
 const oat = createRequire(import.meta.url).resolve('@knadh/oat/oat.min.css')
 
-/** Oat (https://oat.ink), then the shared base.css, then the area's `own` files. */
+/** Oat (https://oat.ink), then the shared base.css, then the `own` files of the pages. */
 export const readStyle = (...own: URL[]): string => readText(oat, new URL('assets/base.css', import.meta.url), ...own)
 
 export const readIcon = (): string => readText(new URL('assets/icon.svg', import.meta.url))
@@ -56,15 +56,13 @@ export function pageAssets(folder: string, styleText: string, scriptText: string
 
 type PageAssets = {
   readonly paths: AssetPaths
-  /** Keys are paths. */
   readonly files: ReadonlyMap<string, StaticFile>
 }
 
-/** Weak comparison; `*` matches all. `no-cache` of a request is ignored: it addresses caches, and `fetch` adds it to every `If-None-Match`. */
+/** Weak comparison; `*` matches all. `no-cache` of a request is ignored: it addresses caches, and `fetch` sends it with every `If-None-Match`. */
 export const namesEtag = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.trim() === '*' || ifNoneMatch.includes(etag.replace(/^W\//, ''))
 
-/** Answers with the file, gzipped if the client accepts gzip, or with 304. */
 export function respondWithFile(ctx: ParameterizedContext, file: StaticFile): void {
   ctx.set(file.headers)
   if (namesEtag(ctx.get('If-None-Match'), file.etag)) {

@@ -30,7 +30,7 @@ export type Service = Pick<Lifetime, 'signal' | 'release' | 'fail'> & {
 }
 
 export type ClientService = Service & {
-  /** Resolves when the checks pass, or after three seconds. The process awaits this before it listens (`readiness.ts`). */
+  /** Resolves after three seconds at the latest. The process awaits this before it listens (`readiness.ts`). */
   untilAble(checks: Checks): Promise<void>
 }
 
@@ -56,8 +56,8 @@ async function runService(options: ServiceOptions): Promise<void> {
     () => stop(),
     () => force(),
   )
-  const checked = await checkedConfigOrExit(options.needs, options)
-  const { config } = checked
+  const checkedConfig = await checkedConfigOrExit(options.needs, options)
+  const { config } = checkedConfig
   const log = createLog({ name: options.name, level: config.LOG_LEVEL }, destination({ fd: 2, sync: true }))
   if (config.files !== undefined)
     config.files.onProblems = (problems) =>
@@ -71,19 +71,24 @@ async function runService(options: ServiceOptions): Promise<void> {
   process.on('unhandledRejection', (error) => lifetime.fail(error))
   process.on('uncaughtException', (error) => lifetime.fail(error))
   try {
-    await start(options, checked, lifetime, log)
+    await start(options, checkedConfig, lifetime, log)
     log.info('started')
   } catch (error) {
     // Another process may have opened the port since `listeningProblems` checked it.
-    const isOfPort = error instanceof Error && 'syscall' in error && error.syscall === 'listen'
-    lifetime.fail(error, isOfPort ? configExitCode : 1)
+    const isListenError = error instanceof Error && 'syscall' in error && error.syscall === 'listen'
+    lifetime.fail(error, isListenError ? configExitCode : 1)
   }
 }
 
-async function start(options: ServiceOptions, checked: CheckedConfig, lifetime: Lifetime, log: Logger): Promise<void> {
-  const { config, unreachable } = checked
+async function start(
+  options: ServiceOptions,
+  checkedConfig: CheckedConfig,
+  lifetime: Lifetime,
+  log: Logger,
+): Promise<void> {
+  const { config, unreachable } = checkedConfig
   const { release, signal, fail, end } = lifetime
-  const { health, untilAble, started } = readinessOf(options.port !== undefined, unreachable.length > 0, lifetime)
+  const { health, untilAble, setStarted } = readinessOf(options.port !== undefined, unreachable.length > 0, lifetime)
   const metrics = new Registry()
   processMetrics(metrics, health)
   const pages = new Map(pagesOf(health, metrics))
@@ -108,7 +113,7 @@ async function start(options: ServiceOptions, checked: CheckedConfig, lifetime: 
     )
   const service = { config, engines: configuredEngines, log, metrics, signal, release, fail, untilAble }
   const { checks, pages: ownPages } = await options.start(service)
-  started(checks)
+  setStarted(checks)
   for (const [path, page] of ownPages?.(health) ?? []) pages.set(path, page)
 }
 
@@ -116,7 +121,7 @@ const jsonHeaders = { 'Content-Type': 'application/json' }
 
 const pagesOf = (health: Health, metrics: Registry): AdminPages =>
   new Map([
-    // Always answers 200: after a fatal error the process exits by itself.
+    // Always answers 200, because the process exits after a fatal error.
     ['/livez', async () => ({ status: 200, headers: jsonHeaders, body: '{"status":"live"}\n' })],
     [
       '/readyz',

@@ -5,21 +5,22 @@ const stopDeadlineMs = 8_000
 
 /** At its end, a process closes all resources, for eight seconds at most, then exits. */
 export interface Lifetime {
+  /** Aborts at the end, before the resources are closed. */
   readonly signal: AbortSignal
   readonly isStopping: () => boolean
-  /** Registers a resource to close at the end, last in, first out. `what` names it in the log. */
-  readonly release: (what: string, releaser: () => Promise<unknown>) => void
+  /** Registers a resource to close at the end, last in, first out. */
+  readonly release: (resource: string, releaser: () => Promise<unknown>) => void
   readonly fail: (error: unknown, exitCode?: number) => void
   /** Makes `/readyz` answer 503, and ends the process `drainMs` later. */
   readonly drain: (drainMs: number) => void
-  /** Ends the process. A repeated call only changes the exit code, if given. */
+  /** A repeated call only changes the exit code, if given. */
   readonly end: (exitCode?: number) => void
 }
 
 export function lifetimeOf(log: Logger): Lifetime {
   const stop = new AbortController()
   const { signal } = stop
-  const releasers: { readonly what: string; readonly releaser: () => Promise<unknown> }[] = []
+  const releasers: { readonly resource: string; readonly releaser: () => Promise<unknown> }[] = []
   let lastExitCode = 0
   let isDraining = false
 
@@ -33,14 +34,16 @@ export function lifetimeOf(log: Logger): Lifetime {
     }, process.abort)
   }
   const releaseAll = async (): Promise<void> => {
-    for (const { what, releaser } of releasers.splice(0).reverse())
-      await releaser().catch((error: unknown) => log.warn({ err: error, what }, 'a resource could not be released'))
+    for (const { resource, releaser } of releasers.splice(0).reverse())
+      await releaser().catch((error: unknown) =>
+        log.warn({ err: error, what: resource }, 'a resource could not be released'),
+      )
   }
   return {
     signal,
     isStopping: () => isDraining || signal.aborted,
-    release: (what, releaser) => {
-      releasers.push({ what, releaser })
+    release: (resource, releaser) => {
+      releasers.push({ resource, releaser })
     },
     fail: (error, exitCode = 1) => {
       log.fatal({ err: error }, 'process failed')

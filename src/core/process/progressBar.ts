@@ -2,7 +2,7 @@ import cliProgress from 'cli-progress'
 
 export interface ProgressBar {
   reach(value: number): void
-  /** Restores the terminal; call it even if the work fails. */
+  /** Restores the terminal: call it after a failure, too. */
   end(): void
 }
 
@@ -20,22 +20,22 @@ export function startProgressBar(label: string, total: number, stream: NodeJS.Wr
   }
 }
 
-/** Empty while the time is unknown: cli-progress then passes a word. */
+/** Empty while the time is unknown: cli-progress then passes text. */
 const timeLeft = (eta: unknown, options: cliProgress.Options, roundedToMultipleOf: number): string =>
   typeof eta === 'number' ? `, ${cliProgress.Format.TimeFormat(eta, options, roundedToMultipleOf).trim()} left` : ''
 
 export interface TerminalReport {
   step(text: string): void
-  /** A new `what` or total begins a new bar. */
-  progress(what: string, done: number, total: number): void
-  /** Restores the terminal; call it even if the work fails. */
+  /** A new label or total begins a new bar. */
+  progress(label: string, done: number, total: number): void
+  /** Restores the terminal: call it after a failure, too. */
   end(): void
 }
 
 export function reportTo(stream: NodeJS.WriteStream): TerminalReport {
-  let bar: { readonly what: string; readonly total: number; readonly shown: ProgressBar } | undefined
+  let bar: { readonly label: string; readonly total: number; readonly progressBar: ProgressBar } | undefined
   const end = (): void => {
-    bar?.shown.end()
+    bar?.progressBar.end()
     bar = undefined
   }
   return {
@@ -44,13 +44,13 @@ export function reportTo(stream: NodeJS.WriteStream): TerminalReport {
       end()
       stream.write(`${text}\n`)
     },
-    progress: (what, done, total) => {
+    progress: (label, done, total) => {
       if (total === 0) return
-      if (bar?.what !== what || bar.total !== total) {
+      if (bar?.label !== label || bar.total !== total) {
         end()
-        bar = { what, total, shown: startProgressBar(what, total, stream) }
+        bar = { label, total, progressBar: startProgressBar(label, total, stream) }
       }
-      bar.shown.reach(done)
+      bar.progressBar.reach(done)
     },
   }
 }

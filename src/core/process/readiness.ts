@@ -7,9 +7,9 @@ const listensWithinMs = 3_000
 
 export interface Readiness {
   readonly health: Health
-  /** Adds checks, and resolves when all have passed at the same time, or after three seconds. */
+  /** Adds checks. If the process is not able yet, waits until all pass at the same time, for three seconds at most. */
   readonly untilAble: (checks: Checks) => Promise<void>
-  readonly started: (checks: Checks) => void
+  readonly setStarted: (checks: Checks) => void
 }
 
 /**
@@ -46,7 +46,7 @@ export function readinessOf(servesClients: boolean, isEngineAway: boolean, lifet
       allPassed.catch(() => undefined)
       await Promise.race([allPassed, sleep(listensWithinMs, undefined, { ref: false, signal })]).catch(() => undefined)
     },
-    started: (checks) => {
+    setStarted: (checks) => {
       health.add(checks)
       isStarted = true
     },

@@ -5,9 +5,9 @@ const configExitCode = 78
 
 const [major, minor] = process.version.slice(1).split('.').map(Number)
 // As `engines.node` in package.json.
-const suffices = major >= 24 || (major === 22 && minor >= 19)
+const isSupported = major >= 24 || (major === 22 && minor >= 19)
 
-if (!suffices) {
+if (!isSupported) {
   process.stderr.write(
     `Node 22.19 (of 22), or 24 and later is needed; this is ${process.version} (${process.execPath}). ` +
       '`npm ci` brings one, unless development dependencies are left out (--omit=dev).\n',

@@ -1,4 +1,4 @@
-/** At Ctrl-C, a terminal signals npm and its child, and npm forwards the signal: the child gets it twice within milliseconds. */
+/** At Ctrl-C, a terminal signals npm and its child, and npm forwards the signal: the child gets two within milliseconds. */
 const sameSignalMs = 1_000
 
 export function onStopSignals(stop: () => void, force: () => void): void {

@@ -1,11 +1,11 @@
 import { script } from './redis.ts'
 
 /*
- * A field of the hash `teamKeys` is `<position> <value>` of the key's newest record. The position is empty if it is unknown, and `-<epoch ms>` for a
- * change whose record no indexer has read yet. The value is JSON as `accountKeyValue` renders it; Lua would lose digits of revisions, so scripts never
- * encode it. A reserved slot has an empty position and the value `{"revision":0,"reservedUntilMs":…}`.
+ * A field of the hash `teamKeys` is `<position> <value>` of the key's newest record. The position is `<partition>/<offset>`; empty if unknown;
+ * `-<epoch ms>` for a change whose record no indexer has read yet. The value is JSON as `accountKeyValue` renders it; Lua would lose digits of revisions, so
+ * scripts never encode it. A reserved slot has an empty position and the value `{"revision":0,"reservedUntilMs":…}`.
  *
- * Once an indexer has read the record of a deletion, the deletion moves to the hash `deletedKeys`, which grows for ever. So no script reads all of it.
+ * Once an indexer has read the record of a deletion, the deletion moves to the hash `deletedKeys`, which grows for ever, so that no script reads it whole.
  *
  * The hash `accountKey` of a digest has a field `<teamId>/<keyId>` → `FoundKey` for each live key (active, revoked or expired) with the digest. A key with
  * live records in two partitions has a second field, `<teamId>/<keyId> in another partition`: if one record is deleted, the other could bring the key
@@ -41,10 +41,10 @@ local teamKeys, deletedKeys, digests, contested = unpack(KEYS)
 local team, id, position, value, found, complete, runId = unpack(ARGV)
 if complete and redis.call('GET', complete) ~= runId then return {'incomplete'} end
 local old, oldPosition, oldValue = decode(redis.call('HGET', teamKeys, id) or redis.call('HGET', deletedKeys, id))
-local new, place = decode(position .. ' ' .. value)
+local new, newPosition = decode(position .. ' ' .. value)
 local name = team .. '/' .. id
 local function store(value)
-  local isForGood = new.isDeleted and place ~= ''
+  local isForGood = new.isDeleted and newPosition ~= ''
   if isForGood then redis.call('HDEL', teamKeys, id) end
   redis.call('HSET', isForGood and deletedKeys or teamKeys, id, position .. ' ' .. value)
 end
@@ -56,14 +56,14 @@ local function isNewer()
 end
 local function isSplit()
   if not old.key or not new.key then return false end
-  local oldPartition, newPartition = string.match(oldPosition, '^%d+'), string.match(place, '^%d+')
+  local oldPartition, newPartition = string.match(oldPosition, '^%d+'), string.match(newPosition, '^%d+')
   if oldPartition and newPartition and oldPartition ~= newPartition then return true end
   return redis.call('HGET', digests .. old.key.digest, name .. ' in another partition') ~= false
 end
 local split = isSplit()
 if not isNewer() then
   if split then claim(digests, contested, old.key.digest, name, redis.call('HGET', digests .. old.key.digest, name), true) end
-  local isLater = place > oldPosition
+  local isLater = newPosition > oldPosition
   if value == oldValue or old.isDeleted and new.isDeleted then
     if isLater then store(oldValue) end
     return {'stale'}
@@ -87,7 +87,7 @@ redis.call('HDEL', teamKeys, id)
 if entry.key then claim(digests, contested, entry.key.digest, name) end
 return 1`)
 
-/** Also deletes expired slots. The first applied state of the key `id` replaces its slot. */
+/** Also deletes expired slots. The first applied state of the key `id` replaces the key's slot. */
 export const reserveScript = script(`${decode}
 local teamKeys, deletedKeys = unpack(KEYS)
 local id, now, untilMs, max = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])

@@ -17,8 +17,8 @@ import { scanHashes } from './scanHashes.ts'
 
 /**
  * `incomplete`: keys are missing in Redis, so nothing was applied. `stale`: the same or a newer state is stored. `conflict`: another state of the same
- * revision is stored. `newest`: a stored state to append again, because its record is before the applied record, so that compaction would delete it; or
- * because a deletion's record may never have been appended.
+ * revision is stored. `newest`: a stored state to append again. Compaction would delete its record, which is before the applied record; or a deletion's
+ * record may never have been appended.
  */
 export type Applied = {
   readonly kind: 'applied' | 'incomplete' | 'stale' | 'conflict'
@@ -26,7 +26,7 @@ export type Applied = {
 }
 
 /** Other keys fill all slots (`full`), the key exists (`held`), or both (`surplus`). */
-type Reserved = 'reserved' | 'full' | 'held' | 'surplus' | 'deleted'
+type Reservation = 'reserved' | 'full' | 'held' | 'surplus' | 'deleted'
 
 /** A contested digest (`accountKeyScripts.ts`). `keys`: `<teamId>/<keyId>` of its live keys, and `<teamId>/<keyId> in another partition`. */
 export type ContestedDigest = { readonly digest: Digest; readonly keys: readonly string[] }
@@ -54,15 +54,15 @@ export class AccountKeyStore {
   /** The present run of Redis (`runIn`); undefined while keys are missing in it. */
   async completeRun(): Promise<string | undefined> {
     const { client, keys, runId } = this.#redis
-    const completeOn = await client.get(keys.accountKeysComplete)
-    return completeOn !== null && completeOn === runId() ? completeOn : undefined
+    const completeRunId = await client.get(keys.accountKeysComplete)
+    return completeRunId !== null && completeRunId === runId() ? completeRunId : undefined
   }
 
   async isComplete(): Promise<boolean> {
     return (await this.completeRun()) !== undefined
   }
 
-  /** Applies a state of a key. `position`: the position of the state's record, or `-<epoch ms>` of now if the record is still to be appended. */
+  /** `position`: the position of the state's record, or `-<epoch ms>` of now if the record is still to be appended. */
   async apply(
     teamId: TeamId,
     keyId: EntityId,
@@ -80,11 +80,11 @@ export class AccountKeyStore {
   }
 
   /** Reserves a slot of the team until `untilMs` (epoch ms), for a key whose record follows. Rejects with `AccountKeysIncomplete`. */
-  async reserve(teamId: TeamId, keyId: EntityId, nowMs: number, untilMs: number): Promise<Reserved> {
+  async reserve(teamId: TeamId, keyId: EntityId, nowMs: number, untilMs: number): Promise<Reservation> {
     const { keys, runId } = this.#redis
     const values = [keyId, nowMs, untilMs, maxKeysPerTeam, keys.accountKeysComplete, runId() ?? '']
     const names = [keys.teamKeys(teamId), keys.deletedKeys(teamId)]
-    const reply = (await reserveScript(this.#redis, names, values)) as Reserved | 'incomplete'
+    const reply = (await reserveScript(this.#redis, names, values)) as Reservation | 'incomplete'
     if (reply === 'incomplete') throw new AccountKeysIncomplete()
     return reply
   }
@@ -97,8 +97,8 @@ export class AccountKeyStore {
   /** The keys (null if deleted) that changed before `beforeMs`, and whose record no indexer has read yet. */
   async unread(teamId: TeamId, beforeMs: number): Promise<[EntityId, AccountKey | null][]> {
     const fields = await this.#fields(teamId)
-    const waiting = Object.entries(fields).filter(([, field]) => Number(/^-(\S+) /.exec(field)?.[1]) < beforeMs)
-    return waiting.map(([id, field]) => [id as EntityId, readField(field)?.key ?? null])
+    const unreadFields = Object.entries(fields).filter(([, field]) => Number(/^-(\S+) /.exec(field)?.[1]) < beforeMs)
+    return unreadFields.map(([id, field]) => [id as EntityId, readField(field)?.key ?? null])
   }
 
   /** The newest state of a key; undefined if the key is unknown or only has a reserved slot. */
@@ -110,7 +110,7 @@ export class AccountKeyStore {
     return readField(field ?? deleted ?? '')
   }
 
-  /** Key → its last use; the key may have been used for another minute. Leaves out unused keys. For display only: Redis may lose it. */
+  /** Key → time of its last use, up to a minute too early. Leaves out unused keys. For display only: Redis may lose times. */
   async lastUse(teamId: TeamId): Promise<ReadonlyMap<EntityId, Instant>> {
     const { client, keys } = this.#redis
     const uses = Object.entries(await client.hgetall(keys.lastUse(teamId)))
@@ -145,16 +145,16 @@ export class AccountKeyStore {
 
   /**
    * `token` is unique to the replay. `complete` ends it, and resolves with false if Redis may have lost keys, or the replay took more than an hour: then
-   * it must be repeated.
+   * the replay must be repeated.
    */
   async beginReplay(token: string): Promise<{ complete(): Promise<boolean> }> {
     const { client, keys, runId } = this.#redis
-    const startedOn = runId()
+    const startedInRun = runId()
     const replay = keys.accountKeyReplay(token)
     await client.set(replay, '1', 'PX', replayLifeMs)
     const complete = async (): Promise<boolean> => {
-      if (startedOn === undefined || runId() !== startedOn) return false
-      return (await completeScript(this.#redis, [keys.accountKeysComplete, replay], [startedOn])) === 1
+      if (startedInRun === undefined || runId() !== startedInRun) return false
+      return (await completeScript(this.#redis, [keys.accountKeysComplete, replay], [startedInRun])) === 1
     }
     return { complete }
   }
@@ -162,7 +162,7 @@ export class AccountKeyStore {
   #fields = (teamId: TeamId): Promise<Record<string, string>> =>
     this.#readWhole(({ client, keys }) => client.hgetall(keys.teamKeys(teamId)))
 
-  /** Rejects with `AccountKeysIncomplete` unless the store is complete before and after: Redis may lose all keys in between. */
+  /** Rejects with `AccountKeysIncomplete` unless the store is complete before and after the read: Redis may lose all keys in between. */
   async #readWhole<T>(read: (redis: RedisConnection) => Promise<T>): Promise<T> {
     const [before, result, after] = await Promise.all([this.isComplete(), read(this.#redis), this.isComplete()])
     if (before && after) return result

@@ -1,7 +1,7 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
 import { type RedisConnection, script } from './redis.ts'
 
-/** A rebuild that members may join: the generation that it fills, and its id, which is part of the names of its write aliases. */
+/** A rebuild that members (rebuildMembers.ts) may join: the generation that it fills, and its id (`holder`), a part of the names of its write aliases. */
 export type AnnouncedRebuild = { readonly tag: GenerationTag; readonly holder: string }
 
 /** Announces a rebuild for `lifeMs`, instead of any other. */
@@ -13,7 +13,7 @@ export async function announceRebuild(
   await client.set(keys.announcedRebuild, textOf(rebuild), 'PX', lifeMs)
 }
 
-/** The announced rebuild; undefined if none is announced, or Redis has lost the announcement. */
+/** Undefined if no rebuild is announced, or Redis has lost the announcement. */
 export async function readAnnouncedRebuild({ client, keys }: RedisConnection): Promise<AnnouncedRebuild | undefined> {
   const text = await client.get(keys.announcedRebuild)
   return text === null ? undefined : (JSON.parse(text) as AnnouncedRebuild)
@@ -21,7 +21,7 @@ export async function readAnnouncedRebuild({ client, keys }: RedisConnection): P
 
 const withdrawScript = script(`if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end return 1`)
 
-/** Withdraws the announcement of this rebuild, and not that of another one that has replaced it. */
+/** Withdraws the announcement of this rebuild, but no announcement that has replaced it. */
 export async function withdrawRebuild(redis: RedisConnection, rebuild: AnnouncedRebuild): Promise<void> {
   await withdrawScript(redis, [redis.keys.announcedRebuild], [textOf(rebuild)])
 }

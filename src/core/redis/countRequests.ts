@@ -5,7 +5,7 @@ import type { RedisConnection } from './redis.ts'
 /** A key's rate-limit window. It begins with the first request after the end of the last window. */
 export const windowSeconds = 60
 
-/** In Redis, so that all API processes share the window of a key. Requests above `limit` are counted, too. */
+/** Counts in Redis, so that all API processes share the window of a key. Requests above `limit` are counted, too. */
 export function countRequests({ client, keys }: RedisConnection, limit: number): CountRequests {
   const limiter = new RateLimiterRedis({
     storeClient: client,
@@ -14,13 +14,13 @@ export function countRequests({ client, keys }: RedisConnection, limit: number):
     duration: windowSeconds,
   })
   return async (key, requests) => {
-    const { consumedPoints, msBeforeNext } = await limiter.consume(key, requests).catch(exceeded)
+    const { consumedPoints, msBeforeNext } = await limiter.consume(key, requests).catch(resultIn)
     return { requests: consumedPoints, leftMs: msBeforeNext }
   }
 }
 
 /** Above the limit, the limiter rejects with its result. */
-function exceeded(reason: unknown): RateLimiterRes {
-  if (reason instanceof RateLimiterRes) return reason
-  throw reason
+function resultIn(rejection: unknown): RateLimiterRes {
+  if (rejection instanceof RateLimiterRes) return rejection
+  throw rejection
 }

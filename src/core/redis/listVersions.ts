@@ -7,7 +7,7 @@ import type { RedisKeys } from './redisKeys.ts'
 /** Changes with every visible change of a list or its entities. The API makes ETags from it. */
 export type ListVersion = Branded<string, 'ListVersion'>
 
-/** Read by one script, so that watermark and versions are true of these indices. */
+/** Read by one script, so that watermark and versions are true of `indices`. */
 export type Freshness = {
   /** Everything appended to Kafka before this instant is searchable. Null while a partition has no such time, or if deletions may be missing. */
   readonly watermark: Instant | null
@@ -37,7 +37,7 @@ export const freshnessValueCount = 3 + entityTypes.length
 export const freshnessLua = `
 local function freshnessOf(team, first)
   local generation = redis.call('GET', ARGV[first])
-  local read = {generation}
+  local reply = {generation}
   for _, type in ipairs({${entityTypes.map((type) => `'${type}'`).join(', ')}}) do
     local list = type .. '/' .. team
     local token = redis.call('GET', ARGV[first + 1] .. list)
@@ -45,12 +45,12 @@ local function freshnessOf(team, first)
       token = ARGV[first + 2]
       redis.call('SET', ARGV[first + 1] .. list, token)
     end
-    table.insert(read, token)
+    table.insert(reply, token)
     local positions = generation and ARGV[first + (type == 'forms' and 3 or 4)] .. generation
-    local known = positions and redis.call('HMGET', positions, 'salt', 'watermark', 'index', 'details') or {false, false, false, false}
-    for i = 1, 4 do table.insert(read, known[i]) end
+    local fields = positions and redis.call('HMGET', positions, 'salt', 'watermark', 'index', 'details') or {false, false, false, false}
+    for i = 1, 4 do table.insert(reply, fields[i]) end
   end
-  return read
+  return reply
 end`
 
 type ListReply = readonly [
@@ -65,13 +65,13 @@ export type FreshnessReply = readonly [generation: string | null, ...forms: List
 
 const readVersionsScript = script(`
 local generation = redis.call('GET', ARGV[1])
-local read = {generation}
+local reply = {generation}
 for i = 2, 3 do
-  local known = generation and redis.call('HMGET', ARGV[i] .. generation, 'salt', 'index') or {false, false}
-  table.insert(read, known[2] and known[1])
+  local fields = generation and redis.call('HMGET', ARGV[i] .. generation, 'salt', 'index') or {false, false}
+  table.insert(reply, fields[2] and fields[1])
 end
-for i = 4, #ARGV do table.insert(read, redis.call('GET', ARGV[i])) end
-return read`)
+for i = 4, #ARGV do table.insert(reply, redis.call('GET', ARGV[i])) end
+return reply`)
 
 /** In the order of `lists`; null for a list without a version. */
 export async function readVersionsOf(
@@ -81,8 +81,8 @@ export async function readVersionsOf(
   const { keys } = redis
   const prefixes = entityTypes.map((type) => keys.visiblePositions(type, ''))
   const names = [keys.serving, ...prefixes, ...lists.map((list) => keys.changeToken(list))]
-  const read = (await readVersionsScript(redis, [], names)) as readonly (string | null)[]
-  const [generation = null, formsSalt = null, submissionsSalt = null, ...tokens] = read
+  const reply = (await readVersionsScript(redis, [], names)) as readonly (string | null)[]
+  const [generation = null, formsSalt = null, submissionsSalt = null, ...tokens] = reply
   return lists.map((list, at) =>
     versionOf(generation, list.startsWith('forms/') ? formsSalt : submissionsSalt, tokens[at] ?? null),
   )

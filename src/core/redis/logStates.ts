@@ -5,8 +5,8 @@ import type { RedisConnection } from './redis.ts'
 const lifeMs = 365 * 86_400_000
 
 /**
- * Stores the state of the logs from which a generation was read: topic/partition → text. Commits would not do: Kafka deletes them with their topic, and a
- * new topic of the same name would be mistaken for the log that was read.
+ * Stores the state of the logs from which a generation was read: topic/partition → text. Commits cannot store it: Kafka deletes them with their topic, and
+ * a new topic of the same name would be mistaken for the log that was read.
  */
 export async function storeLogStates(
   { client, keys }: RedisConnection,

@@ -71,7 +71,7 @@ if read[1] then positions = redis.call('HGETALL', ARGV[2] .. read[1]) end
 return {read, positions}`)
 
 /**
- * Call it before the search. `visible` is undefined while no generation serves or a partition has no position (which does not mean position 0), and once
+ * Call this before the search. `visible` is undefined while no generation serves or a partition has no position (which does not mean position 0), and once
  * deletions may be missing.
  */
 export async function readVisibleList(
@@ -81,8 +81,11 @@ export async function readVisibleList(
   newToken = randomToken,
 ): Promise<{ readonly freshness: Freshness; readonly visible: VisibleList | undefined }> {
   const { keys } = redis
-  const names = [teamId, keys.visiblePositions(type, ''), type, ...freshnessValues(keys, newToken())]
-  const [reply, fields] = (await readVisibleScript(redis, [], names)) as readonly [FreshnessReply, readonly string[]]
+  const scriptValues = [teamId, keys.visiblePositions(type, ''), type, ...freshnessValues(keys, newToken())]
+  const [reply, fields] = (await readVisibleScript(redis, [], scriptValues)) as readonly [
+    FreshnessReply,
+    readonly string[],
+  ]
   const freshness = freshnessIn(reply)
   const values = new Map(fields.flatMap((name, at) => (at % 2 === 0 ? [[name, fields[at + 1] ?? ''] as const] : [])))
   return { freshness, visible: visibleIn(values, freshness.versions[type], freshness.indices[type]) }

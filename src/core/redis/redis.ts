@@ -34,7 +34,7 @@ const runIdRetryMs = 500
 const runIdPollMs = 5_000
 
 /**
- * Reconnects for ever. While Redis is unreachable, a command fails at once; without a reply, it fails after two seconds. With Sentinels, the client
+ * Reconnects for ever. While Redis is unreachable, a command fails at once; a command without a reply fails after two seconds. With Sentinels, the client
  * connects to the new master once a Sentinel reports the failover, even if the old master still answers.
  */
 export function connectRedis(
@@ -85,24 +85,24 @@ function credentialsOf(config: Partial<Config>): Pick<RedisOptions, 'tls' | 'use
   }
 }
 
-/** Whether Redis has no such database, or the user no permission. */
+/** Whether SELECT failed: Redis has no such database, or the user no permission. */
 export const refusesDatabase = (error: Error): boolean =>
   error instanceof ReplyError && (error as { command?: { name?: string } }).command?.name === 'select'
 
 export function connectionOver(client: Redis, prefix: string, onError: (error: Error) => void): RedisConnection {
   let runId: string | undefined
   /** Replies on earlier connections are ignored. */
-  let current: object | undefined
+  let currentConnection: object | undefined
   client.on('error', onError)
   client.on('close', () => {
     runId = undefined
-    current = undefined
+    currentConnection = undefined
   })
   const readRunId = (connection: object): void => {
-    if (connection !== current) return
+    if (connection !== currentConnection) return
     client.info().then(
       (info) => {
-        if (connection !== current) return
+        if (connection !== currentConnection) return
         runId = runIn(info)
         setTimeout(readRunId, runIdPollMs, connection).unref()
       },
@@ -114,8 +114,8 @@ export function connectionOver(client: Redis, prefix: string, onError: (error: E
     )
   }
   client.on('ready', () => {
-    current = {}
-    readRunId(current)
+    currentConnection = {}
+    readRunId(currentConnection)
   })
   return {
     client,
@@ -181,11 +181,11 @@ export class RedisUnavailable extends Error {
 
 type ErrorClass = abstract new (...parameters: never[]) => Error
 
-export async function fromRedis<T>(answer: Promise<T>, ...others: readonly ErrorClass[]): Promise<T> {
+export async function fromRedis<T>(answer: Promise<T>, ...otherErrors: readonly ErrorClass[]): Promise<T> {
   try {
     return await answer
   } catch (error) {
-    if (others.some((other) => error instanceof other)) throw error
+    if (otherErrors.some((errorClass) => error instanceof errorClass)) throw error
     throw new RedisUnavailable(error as Error)
   }
 }

@@ -4,8 +4,8 @@ import type { Digest, EntityId, EntityType, TeamId, TeamList } from '../model/id
 /** Type, lifetime, content and writer of every key in Redis. A function that is called with `''` returns the prefix of all keys of its kind. */
 export interface RedisKeys {
   /**
-   * Hash, `<teamId>/<keyId>` → JSON: the live keys with this digest, with state and expiry. Several fields (accountKeyScripts.ts): no request is accepted
-   * with the digest. `AccountKeyStore`.
+   * Hash, `<teamId>/<keyId>` → JSON: the live keys with this digest, with state and expiry. Several fields: see accountKeyScripts.ts.
+   * `AccountKeyStore`.
    */
   readonly accountKey: (digest: Digest | '') => string
   /** Hash, key id → position and JSON: a team's live keys, reserved slots, and deletions that no indexer has read yet. `AccountKeyStore`. */
@@ -14,7 +14,7 @@ export interface RedisKeys {
   readonly deletedKeys: (teamId: TeamId | '') => string
   /** String, 1 h: marks a running replay. Without it, as after a flush of Redis, the replay does not count. `AccountKeyStore`. */
   readonly accountKeyReplay: (token: string) => string
-  /** Hash, key id → epoch ms, 90 d: the last use of each key of a team. The key may have been used for another minute. `shareLookups`. */
+  /** Hash, key id → epoch ms, 90 d: the last use of each key of a team. Up to a minute too early. `shareLookups`. */
   readonly lastUse: (teamId: TeamId | '') => string
   /** Hash, 25 h, for each hour, `<what>/<key id>` → number: about how many requests, refusals (429) and mistakes (400) a key had. `countKeyUse`. */
   readonly keyUse: (hour: string, teamId: TeamId) => string
@@ -33,7 +33,7 @@ export interface RedisKeys {
   /**
    * Hash, 7 d, for each entity type and generation. `publishVisiblePositions`, `switchServing`. Fields:
    * - `<partition>`: the offset below which every record is searchable
-   * - `<partition>@`: a time (epoch ms); every record that was appended before is below that offset
+   * - `<partition>@`: a time (epoch ms); every record that was appended before this time is below that offset
    * - `partitions`: the number of partitions
    * - `watermark`: the lowest of these times; missing while a partition has no offset or no time, or deletions may be missing
    * - `salt`: random text in the versions of all lists

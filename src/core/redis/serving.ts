@@ -8,13 +8,13 @@ if ARGV[2] and serving and serving ~= ARGV[1] and serving ~= ARGV[2] then return
 redis.call('SET', KEYS[1], ARGV[1])
 return 1`)
 
-/** Requests then read indices, positions and versions of `generation`. With `instead` ('': none), rejects if a third generation serves. */
+/** Requests then read indices, positions and versions of `generation`. With `expected` (the former generation; '': none), rejects if a third one serves. */
 export async function setServing(
   redis: RedisConnection,
   generation: GenerationTag,
-  instead?: GenerationTag | '',
+  expected?: GenerationTag | '',
 ): Promise<void> {
-  const values = [generation, ...(instead === undefined ? [] : [instead])]
+  const values = [generation, ...(expected === undefined ? [] : [expected])]
   if ((await setServingScript(redis, [redis.keys.serving], values)) === 0)
     throw new Error('another generation has been adopted meanwhile')
 }
@@ -29,8 +29,8 @@ export async function redisTimeMs({ client }: RedisConnection): Promise<number> 
 }
 
 /** False if another rebuild has the lock. */
-export const acquireSwitchLock = async (redis: RedisConnection, holder: string, maxMs: number): Promise<boolean> =>
-  (await redis.client.set(redis.keys.switchLock, holder, 'PX', maxMs, 'NX')) === 'OK'
+export const acquireSwitchLock = async (redis: RedisConnection, rebuildId: string, maxMs: number): Promise<boolean> =>
+  (await redis.client.set(redis.keys.switchLock, rebuildId, 'PX', maxMs, 'NX')) === 'OK'
 
 /** A life of 0 ms deletes the lock. */
 const setLockLifeScript = script(
@@ -38,11 +38,11 @@ const setLockLifeScript = script(
 )
 
 /** False if the lock had expired. */
-export const extendSwitchLock = async (redis: RedisConnection, holder: string, maxMs: number): Promise<boolean> =>
-  (await setLockLifeScript(redis, [redis.keys.switchLock], [holder, maxMs])) === 1
+export const extendSwitchLock = async (redis: RedisConnection, rebuildId: string, maxMs: number): Promise<boolean> =>
+  (await setLockLifeScript(redis, [redis.keys.switchLock], [rebuildId, maxMs])) === 1
 
 /** Whether a rebuild is about to switch. Meanwhile the serving generation publishes list versions, but no positions. */
 export const isSwitchLocked = async ({ client, keys }: RedisConnection): Promise<boolean> =>
   (await client.exists(keys.switchLock)) === 1
 
-export const releaseSwitchLock = (redis: RedisConnection, holder: string) => extendSwitchLock(redis, holder, 0)
+export const releaseSwitchLock = (redis: RedisConnection, rebuildId: string) => extendSwitchLock(redis, rebuildId, 0)

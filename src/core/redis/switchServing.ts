@@ -3,10 +3,10 @@ import { type EntityType, entityTypes, randomToken } from '../model/ids.ts'
 import { type RedisConnection, script } from './redis.ts'
 import {
   type CursorKey,
-  noteWatermarkLua,
   type PublishedPartition,
   publishedLifeMs,
   raiseLua,
+  updateWatermarkLua,
 } from './visiblePositions.ts'
 
 /**
@@ -21,7 +21,7 @@ import {
  *
  * If the reply is lost and the script runs again, it returns `switched` again.
  */
-const switchScript = script(`${raiseLua}${noteWatermarkLua}
+const switchScript = script(`${raiseLua}${updateWatermarkLua}
 if redis.call('GET', KEYS[1]) == ARGV[2] then return {'switched'} end
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then return {'lock lost'} end
 local serving = redis.call('GET', KEYS[1])
@@ -46,17 +46,18 @@ for i = 1, 2 do
   redis.call('HSET', key, 'cursorKey', ARGV[at], 'index', ARGV[at + 1], 'details', ARGV[at + 2], 'salt', ARGV[4])
   raise(key, 'partitions', ARGV[at + 3])
   redis.call('HDEL', key, 'withheld')
-  noteWatermark(key)
+  updateWatermark(key)
   redis.call('PEXPIRE', key, ${publishedLifeMs})
 end
 redis.call('SET', KEYS[1], ARGV[2])
 redis.call('DEL', KEYS[2])
 return {'switched'}`)
 
-/** A generation shows everything below `to` of a partition. Everything that was appended before `timeMs` is below `to`. */
+/** The next generation shows every record of a partition below offset `to`. Everything that was appended before `timeMs` is below `to`. */
 export type ReachedPartition = Omit<PublishedPartition, 'from'>
 
 export type AskedSwitch = {
+  /** The id of the rebuild. */
   readonly holder: string
   /** The serving generation, with which the rebuild has compared the next one. */
   readonly from: GenerationTag
@@ -64,7 +65,7 @@ export type AskedSwitch = {
   readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>
   /** Every partition of both topics. */
   readonly reached: readonly ReachedPartition[]
-  /** Types whose topics were replaced by other logs after `from` was read. Offsets of two logs cannot be compared, so `from` is not used. */
+  /** Types whose topics were replaced by other logs after `from` was filled. Offsets of two logs cannot be compared, so positions of `from` are not used. */
   readonly replaced: ReadonlySet<EntityType>
 }
 
@@ -84,9 +85,9 @@ export async function switchServing(
   const names = [keys.serving, keys.switchLock, ...entityTypes.map((type) => keys.visiblePositions(type, to.tag))]
   const perType = entityTypes.flatMap((type) => {
     const [list, details] = kindsOf[type]
-    const compared = replaced.has(type) ? '' : keys.visiblePositions(type, from)
+    const comparedKey = replaced.has(type) ? '' : keys.visiblePositions(type, from)
     const count = reached.filter((partition) => partition.type === type).length
-    return [compared, cursorKeys[type], to.indices[list], to.indices[details], count]
+    return [comparedKey, cursorKeys[type], to.indices[list], to.indices[details], count]
   })
   const partitions = reached.flatMap(({ type, partition, to: position, timeMs }) => {
     return [entityTypes.indexOf(type) + 1, partition, String(position), Math.floor(timeMs)]

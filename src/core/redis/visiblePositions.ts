@@ -4,8 +4,8 @@ import { type Branded, type EntityType, entityTypes, randomToken, type TeamList 
 import { type RedisConnection, script } from './redis.ts'
 
 /**
- * The AES-256 key (base64) that seals the cursors of a change feed; cursors with another key are refused. A rebuild keeps the key, unless followers may
- * lack deletions or a topic was replaced. Stored in `_meta` of the list index.
+ * The AES-256 key (base64) that seals the cursors of a change feed; cursors sealed with another key are refused. A rebuild keeps the key, unless followers
+ * may lack deletions or a topic was replaced. Stored in `_meta` of the list index.
  */
 export type CursorKey = Branded<string, 'CursorKey'>
 
@@ -18,7 +18,7 @@ export type PublishedPartition = {
   /** The position that this indexer has published last; before its first publication, the committed offset. */
   readonly from: bigint
   readonly to: bigint
-  /** Everything that was appended before this time (epoch ms) is below `to`. 0: unknown, as without log-append times; the stored time is removed. */
+  /** Everything that was appended before this time (epoch ms) is below `to`. 0: unknown, as without log-append times; a stored time is then removed. */
   readonly timeMs: number
 }
 
@@ -51,11 +51,11 @@ local function raise(key, field, value)
 end`
 
 /**
- * Lua `noteWatermark(key)`: stores the lowest time of a hash's partitions as its watermark. While a partition has no position or time, or deletions may be
+ * Lua `updateWatermark(key)`: stores the lowest time of a hash's partitions as its watermark. While a partition has no position or time, or deletions may be
  * missing, removes the watermark. Returns the watermark, and whether every partition has a position.
  */
-export const noteWatermarkLua = `
-local function noteWatermark(key)
+export const updateWatermarkLua = `
+local function updateWatermark(key)
   local lowest, isComplete = nil, true
   local count = tonumber(redis.call('HGET', key, 'partitions') or '0')
   if count == 0 then isComplete = false end
@@ -81,17 +81,17 @@ end`
  *
  * - Positions only rise. If a former owner of the partition publishes offset 60 after 70 was published, 70 stays, which is still true.
  * - Tokens of changed lists are replaced in the same step. Earlier: a follower could read the new token with the old positions, and would get "nothing
- *   new" when the positions move. Later: a follower with the old token would get "nothing new" although the change is visible.
+ *   new" once the positions have moved. Later: a follower with the old token would get "nothing new" although the change is visible.
  * - If a stored position is missing or below `from`, Redis has lost a publication, perhaps with tokens of lists that this round does not name. A new salt
  *   gives every list another version, so that no client gets 304 for a changed list. The first round with `mayLackDeletions` changes the salt, too.
  * - While a rebuild owns the lock of the switch, the serving generation publishes list versions, but no positions.
  * - Requests search the indices of an entity type once every partition of its topic has a position.
  */
-const publishScript = script(`${raiseLua}${noteWatermarkLua}
-local now = {ARGV[2], ARGV[3]}
-local function changeEveryList() for i = 1, 2 do redis.call('HSET', KEYS[i], 'salt', now[2]) end end
+const publishScript = script(`${raiseLua}${updateWatermarkLua}
+local newToken, newSalt = ARGV[2], ARGV[3]
+local function changeEveryList() for i = 1, 2 do redis.call('HSET', KEYS[i], 'salt', newSalt) end end
 if ARGV[4] == '1' then changeEveryList() end
-for i = 3, #KEYS do redis.call('SET', KEYS[i], now[1]) end
+for i = 3, #KEYS do redis.call('SET', KEYS[i], newToken) end
 local serving = redis.call('GET', ARGV[5]) or ''
 if redis.call('EXISTS', ARGV[1]) == 1 and serving == ARGV[6] then return {'locked', serving} end
 for i = 1, 2 do
@@ -110,7 +110,7 @@ for at = 16, #ARGV, 5 do
 end
 local watermarks, isComplete = {}, true
 for i = 1, 2 do
-  local watermark, isWhole = noteWatermark(KEYS[i])
+  local watermark, isWhole = updateWatermark(KEYS[i])
   watermarks[i] = watermark or ''
   isComplete = isComplete and isWhole
   if isWhole then redis.call('HSET', KEYS[i], 'index', ARGV[4 + 4 * i], 'details', ARGV[5 + 4 * i]) end
@@ -167,6 +167,7 @@ export async function knowsDeletions({ client, keys }: RedisConnection, generati
   return hashes.every(([partitions, withheld]) => partitions !== null && withheld === null)
 }
 
+/** Also deletes the states of the generation's logs. */
 export async function forgetVisiblePositions(
   { client, keys }: RedisConnection,
   generation: GenerationTag,

@@ -30,7 +30,7 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
     seed: 9,
     file: publisher,
     from: '    const published = await this.#options.publishVisible({\n      ...named,',
-    to: '    await this.#options.publishVisible({ lists, changesEveryList: false, partitions: [], known })\n    const published = await this.#options.publishVisible({\n      lists: [],',
+    to: '    await this.#options.publishVisible({ lists, changesEveryList: false, partitions: [], ranges })\n    const published = await this.#options.publishVisible({\n      lists: [],',
   },
   'positions-by-the-last-writer': {
     themes: ['freezes', 'groups'],

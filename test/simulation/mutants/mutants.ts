@@ -32,10 +32,10 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['delays'],
     seed: 74,
     file: 'indexer/progressPublisher.ts',
-    from: `    const askedAtMs = await this.#readClocks()
+    from: `    const beforeQueryMs = await this.#readClocks()
     const ranges = await offsetRanges()`,
     to: `    const ranges = await offsetRanges()
-    const askedAtMs = await this.#readClocks()`,
+    const beforeQueryMs = await this.#readClocks()`,
   },
   'dead-letter-not-awaited': {
     themes: ['contract', 'network'],
@@ -193,7 +193,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['forgotten-deletions'],
     seed: 1,
     file: 'indexer/deletionCoverage.ts',
-    from: 'if (end.askedAtMs - this.coveredAtMs > this.#keptMs()) this.coveredAtMs = notCovered',
+    from: 'if (end.beforeQueryMs - this.coveredUntilMs > this.#keptMs()) this.coveredUntilMs = notCovered',
     to: '',
   },
   'failing-document-is-an-outage': {

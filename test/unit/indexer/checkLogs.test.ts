@@ -36,7 +36,7 @@ const state = (...prefixes: (readonly [below: number, latestMs: number])[]): Log
 })
 
 function owned(partition: number, log: LogState) {
-  const start = { position: 0n as Offset, deadLetteredBelow: 0n as Offset, coveredAtMs: 1, log }
+  const start = { position: 0n as Offset, deadLetteredBelow: 0n as Offset, coveredUntilMs: 1, log }
   return assignPartition({ topic: 'forms', partition }, start, () => 1)
 }
 

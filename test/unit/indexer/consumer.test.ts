@@ -32,7 +32,7 @@ function setting(
   } = {},
 ) {
   const partitions = assignedTopics[options.topics ?? 'forms']
-  const start = { position: at(0), deadLetteredBelow: at(0), coveredAtMs: 0, promisedMs: 0, log: unreadLog }
+  const start = { position: at(0), deadLetteredBelow: at(0), coveredUntilMs: 0, promisedMs: 0, log: unreadLog }
   /** The partitions that are paused in the group, by name. */
   const paused = new Set<string>()
   const attempts: number[] = []

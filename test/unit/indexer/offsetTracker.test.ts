@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { type Entry, OffsetTracker } from '../../../indexer/offsetTracker.ts'
+import { OffsetTracker, type TrackedRecord } from '../../../indexer/offsetTracker.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 import { heapBytes } from '../../support/heapBytes.ts'
 
@@ -18,7 +18,7 @@ test('the position skips offsets without a record, once all records before them 
 class Model {
   readonly offsets: OffsetTracker
   readonly #start: Offset
-  readonly #records: { offset: bigint; entry: Entry; isProcessed: boolean }[] = []
+  readonly #records: { offset: bigint; entry: TrackedRecord; isProcessed: boolean }[] = []
   #next: bigint
 
   constructor(start: number) {

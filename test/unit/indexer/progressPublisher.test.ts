@@ -16,7 +16,7 @@ const at = (offset: number): Offset => BigInt(offset) as Offset
 function setting(options: { start?: number; high: number }) {
   const start = {
     ...{ position: at(options.start ?? 0), deadLetteredBelow: at(0) },
-    ...{ coveredAtMs: 1, log: unreadLog },
+    ...{ coveredUntilMs: 1, log: unreadLog },
   }
   const assigned = assignPartition({ topic: 'forms', partition: 0 }, start, () => Number.POSITIVE_INFINITY)
   const { offsets } = assigned

@@ -16,7 +16,7 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 
 /** A handler of one partition of `topic`. Its documents and dead letters are acknowledged when a test says so. */
 function handling({ isRebuild = false, topic = config.TOPIC_FORMS } = {}) {
-  const start = { position: toOffset('0'), deadLetteredBelow, coveredAtMs: 0, log: unreadLog }
+  const start = { position: toOffset('0'), deadLetteredBelow, coveredUntilMs: 0, log: unreadLog }
   const assigned = assignPartition({ topic, partition: 0 }, start, () => 1)
   const written: RecordWrite[] = []
   const letters: { readonly problem: Problem; readonly answer: PromiseWithResolvers<'dead-letter' | 'stale'> }[] = []
@@ -25,7 +25,7 @@ function handling({ isRebuild = false, topic = config.TOPIC_FORMS } = {}) {
   const stopping = new AbortController()
   const serving = {
     deadLetters: {
-      recordAccepted: () => void seen.accepted++,
+      noteAccepted: () => void seen.accepted++,
       reject: (_record: SourceRecord, problem: Problem) => {
         const answer = Promise.withResolvers<'dead-letter' | 'stale'>()
         letters.push({ problem, answer })

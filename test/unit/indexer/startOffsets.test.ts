@@ -19,12 +19,12 @@ const commit = (
   position: number,
   generation: string | undefined,
   deadLetteredBelow = position,
-  coveredAtMs = generation === undefined ? 0 : committedAtMs,
+  coveredUntilMs = generation === undefined ? 0 : committedAtMs,
 ): CommittedOffset => ({
   position: at(position),
   generation,
   deadLetteredBelow: at(deadLetteredBelow),
-  coveredAtMs,
+  coveredUntilMs,
   log:
     generation === undefined
       ? { isReplaced: false, prefixes: [{ below: at(position), latestMs: Infinity }] }
@@ -48,9 +48,9 @@ async function startOffset(
 ): Promise<StartOffset> {
   const commitsOf = (found: CommittedOffset | undefined) => {
     if (found === undefined) return []
-    const { position, generation: named, deadLetteredBelow, coveredAtMs, log } = found
+    const { position, generation: named, deadLetteredBelow, coveredUntilMs, log } = found
     const metadata =
-      named === undefined ? '' : commitMetadata(named as GenerationTag, deadLetteredBelow, coveredAtMs, log)
+      named === undefined ? '' : commitMetadata(named as GenerationTag, deadLetteredBelow, coveredUntilMs, log)
     return [{ ...partition, position, metadata }]
   }
   const source = {
@@ -88,7 +88,7 @@ test.each(['', 'by hand', '1-0123456789abcdef nine'])(
 )
 
 test('reading goes on at a commit that names the written generation', async () => {
-  const start = { position: 40n, deadLetteredBelow: 40n, coveredAtMs: committedAtMs, log: logOf(40) }
+  const start = { position: 40n, deadLetteredBelow: 40n, coveredUntilMs: committedAtMs, log: logOf(40) }
   expect(await startOffset(ends, commit(40, first), undefined, first)).toEqual(start)
 })
 
@@ -97,7 +97,7 @@ test('reading of a topic without indices goes on at any commit', async () => {
 })
 
 test('after a commit for another generation everything is read again, but no record becomes a dead letter twice', async () => {
-  const start = { position: 0n, deadLetteredBelow: 40n, coveredAtMs: createdAtMs, log: unreadLog }
+  const start = { position: 0n, deadLetteredBelow: 40n, coveredUntilMs: createdAtMs, log: unreadLog }
   expect(await startOffset(ends, commit(40, first), undefined, second)).toEqual(start)
 })
 
@@ -159,8 +159,8 @@ describe('The time up to which a generation has every record', () => {
     ['unknown also at the end', ends, commit(100, first, 100, notCovered), undefined, first, notCovered],
     ['the creation of the indices without a commit', ends, undefined, undefined, first, createdAtMs],
     ['unknown behind a gap', { low: 50n, high: 100n }, commit(40, first), undefined, first, notCovered],
-  ])('is %s', async (_what, range, own, rebuilt, generation, coveredAtMs) => {
-    expect(await startOffset(range, own, rebuilt, generation)).toMatchObject({ coveredAtMs })
+  ])('is %s', async (_what, range, own, rebuilt, generation, coveredUntilMs) => {
+    expect(await startOffset(range, own, rebuilt, generation)).toMatchObject({ coveredUntilMs })
   })
 
   test.each([
@@ -188,7 +188,7 @@ describe('The time up to which a generation has every record', () => {
       },
       generationOf: () => ({ tag: first, createdAtMs }),
     })
-    expect([...starts.values()].map((start) => start.coveredAtMs)).toEqual([committedAtMs, expected])
+    expect([...starts.values()].map((start) => start.coveredUntilMs)).toEqual([committedAtMs, expected])
   })
 })
 

@@ -17,14 +17,18 @@ const rulesWith = (changes: Readonly<Record<string, string>>) => {
 
 test('a purely compacted topic keeps deletions for its delete.retention.ms', async () => {
   const keptMs = { forms: 86_400_000, submissions: 1_000, 'account-keys': 86_400_000 }
-  expect(await rulesWith({ 'delete.retention.ms': '1000' })).toEqual({ hasAppendTimes: true, forgetful: {}, keptMs })
+  expect(await rulesWith({ 'delete.retention.ms': '1000' })).toEqual({
+    hasAppendTimes: true,
+    wrongPolicies: {},
+    keptMs,
+  })
 })
 
 test.each(['delete', 'compact,delete', 'delete,compact'])(
   'a topic of policy %s keeps deletions for no certain time',
   async (policy) => {
-    const { forgetful, keptMs } = await rulesWith({ 'cleanup.policy': policy })
-    expect(forgetful).toEqual({ submissions: policy })
+    const { wrongPolicies, keptMs } = await rulesWith({ 'cleanup.policy': policy })
+    expect(wrongPolicies).toEqual({ submissions: policy })
     expect(keptMs['submissions']).toBeLessThan(0)
   },
 )

@@ -1,7 +1,7 @@
 import type { Client } from '@elastic/elasticsearch'
 import { Registry } from 'prom-client'
 import { bulkSender, sendBulk } from '../../../../indexer/bulk/bulkApi.ts'
-import { MalformedBulkResponse } from '../../../../indexer/bulk/bulkFailure.ts'
+import { MalformedResponse } from '../../../../indexer/bulk/bulkFailure.ts'
 import { pipelineMetrics } from '../../../../indexer/metrics.ts'
 import { documentsOf } from '../../../support/bulkRecords.ts'
 
@@ -19,7 +19,7 @@ test.each([
   ['an item of another action', [written(), { delete: { _id: 't/a', status: 200 } }]],
   ['an item without a status', [written(), { index: { _id: 't/a' } }]],
 ])('a bulk response with %s counts as malformed', async (_, items) => {
-  await expect(sendBulk(answering(items), body, documentsOf('a', 3), options)).rejects.toThrow(MalformedBulkResponse)
+  await expect(sendBulk(answering(items), body, documentsOf('a', 3), options)).rejects.toThrow(MalformedResponse)
 })
 
 test('a write to an alias that is gone waits for an operator, and ends a rebuild', async () => {

@@ -4,7 +4,7 @@ import {
   classifyRequestError,
   expectOwnIndices,
   type ItemOutcome,
-  MalformedBulkResponse,
+  MalformedResponse,
 } from '../../../../indexer/bulk/bulkFailure.ts'
 import { responseError } from '../../../support/bulkRecords.ts'
 
@@ -53,7 +53,7 @@ test.each([
   ['no connection', new errors.ConnectionError('refused'), 'retry'],
   ['no node', new errors.NoLivingConnectionsError('none', {} as never), 'retry'],
   ['no answer in time', new errors.TimeoutError('slow'), 'busy'],
-  ['an answer about other documents', new MalformedBulkResponse('2 items for 3 documents'), 'retry'],
+  ['an answer about other documents', new MalformedResponse('2 items for 3 documents'), 'retry'],
   ['half an answer', new errors.DeserializationError('cut', '{"ite'), 'retry'],
   ['a request that cannot be serialized', new errors.SerializationError('cyclic', {}), undefined],
   ['a wrong configuration of the client', new errors.ConfigurationError('node'), undefined],
@@ -123,7 +123,7 @@ describe('the reason of a failure quotes no document', () => {
   })
 
   test('in a response about other documents', () => {
-    const reason = classifyRequestError(new MalformedBulkResponse('2 items for 3 documents'))?.reason
+    const reason = classifyRequestError(new MalformedResponse('2 items for 3 documents'))?.reason
     expect(reason).toBe('Elasticsearch response does not match its request: 2 items for 3 documents')
   })
 

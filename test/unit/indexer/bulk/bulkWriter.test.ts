@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { errors } from '@elastic/elasticsearch'
 import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
 import { BulkWriter } from '../../../../indexer/bulk/bulkWriter.ts'
-import type { Outcome, Stored } from '../../../../indexer/bulk/job.ts'
+import type { Outcome, StoredState } from '../../../../indexer/bulk/job.ts'
 import type { DocumentWrite } from '../../../../indexer/convertRecord.ts'
 import { failed, passed } from '../../../../src/core/monitoring/health.ts'
 import { documentsOf, responseError } from '../../../support/bulkRecords.ts'
@@ -18,10 +18,10 @@ type Bounds = {
   readonly maxBulkDocuments?: number
   readonly maxRecordsPerSecond?: number
   /** What is stored of each list document that is asked for; by default what was sent. */
-  readonly stored?: (list: DocumentWrite) => Stored | undefined
+  readonly stored?: (list: DocumentWrite) => StoredState | undefined
   readonly random?: number
   /** Whether a shard takes writes; by default it does. */
-  readonly takesWrites?: () => boolean
+  readonly acceptsWrites?: () => boolean
 }
 
 const stopping = new AbortController()
@@ -44,7 +44,7 @@ function writing(send: Send, bounds: Bounds = {}) {
     maxBulkBytes: bounds.maxBulkBytes ?? 1_000_000,
     maxBulkDocuments: bounds.maxBulkDocuments ?? 1_000,
     readStored: async (lists) => lists.map(bounds.stored ?? (({ version, digest }) => ({ version, digest }))),
-    takesWrites: async (documents) => documents.map(() => bounds.takesWrites?.() ?? true),
+    acceptsWrites: async (documents) => documents.map(() => bounds.acceptsWrites?.() ?? true),
     maxRecordsPerSecond: bounds.maxRecordsPerSecond,
     elapsedMs: () => clock.nowMs,
     random: () => {
@@ -323,7 +323,7 @@ describe('a document at which Elasticsearch always fails', () => {
     let isAway = true
     const { submit, clock, requests } = writing(
       failingAt(({ kind }) => isAway && kind === 'form-details'),
-      { takesWrites: () => !isAway },
+      { acceptsWrites: () => !isAway },
     )
     const outcomes = [submit('a', 1), submit('b', 1)]
     await eventually(() => requests.length > 10)

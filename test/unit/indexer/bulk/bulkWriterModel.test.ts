@@ -2,7 +2,7 @@ import { errors } from '@elastic/elasticsearch'
 import fc from 'fast-check'
 import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
 import { BulkWriter } from '../../../../indexer/bulk/bulkWriter.ts'
-import type { Outcome, Stored } from '../../../../indexer/bulk/job.ts'
+import type { Outcome, StoredState } from '../../../../indexer/bulk/job.ts'
 import type { DocumentWrite } from '../../../../indexer/convertRecord.ts'
 import { documentsOf, responseError } from '../../../support/bulkRecords.ts'
 
@@ -39,7 +39,7 @@ class Engine {
     return documents.map((document) => this.#write(document))
   }
 
-  async readStored(lists: readonly DocumentWrite[]): Promise<(Stored | undefined)[]> {
+  async readStored(lists: readonly DocumentWrite[]): Promise<(StoredState | undefined)[]> {
     await this.#scheduler.schedule(Promise.resolve())
     this.#failSometimes(1)
     return lists.map(({ kind, id }) => {
@@ -51,7 +51,7 @@ class Engine {
     })
   }
 
-  async takesWrites(documents: readonly DocumentWrite[]): Promise<boolean[]> {
+  async acceptsWrites(documents: readonly DocumentWrite[]): Promise<boolean[]> {
     await this.#scheduler.schedule(Promise.resolve())
     this.#failSometimes(1)
     return documents.map(() => this.#next() % 2 === 0)
@@ -109,7 +109,7 @@ async function outcomesOf(
     send: (documents) => engine.send(documents),
     ...{ maxBulkBytes: 1_000, maxBulkDocuments: maxDocuments },
     readStored: (asked) => engine.readStored(asked),
-    takesWrites: (documents) => engine.takesWrites(documents),
+    acceptsWrites: (documents) => engine.acceptsWrites(documents),
     ...{ elapsedMs: () => 0, random: () => 0, signal: new AbortController().signal, onBlocked: () => undefined },
     onFatal: (error) => fatal.push(error),
   })

@@ -49,7 +49,7 @@ test('a stored record is indexed, and superseded records are stale, except other
   )
 })
 
-test.each<[string, jobs.Stored, boolean, string]>([
+test.each<[string, jobs.StoredState, boolean, string]>([
   ['its own content', { version: 7, digest: 'a' }, true, 'stale'],
   ['other content', { version: 7, digest: 'b' }, true, 'conflict'],
   ['other content, whose dead letter was written before', { version: 7, digest: 'b' }, false, 'stale'],

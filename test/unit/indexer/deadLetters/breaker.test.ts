@@ -9,7 +9,7 @@ const never = new AbortController().signal
 function permits(breaker: Breaker, count: number, signal = never): () => number {
   let come = 0
   const take = (): unknown => come++
-  for (let each = 0; each < count; each++) breaker.acquirePermit(signal).then(take, () => undefined)
+  for (let each = 0; each < count; each++) breaker.untilAllowed(signal).then(take, () => undefined)
   return () => come
 }
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
@@ -62,7 +62,7 @@ test('records of a revoked partition are no longer held, and take no permits fro
   observeAll(breaker, 1_000, 'rejected')
   const left = new AbortController()
   const first = permits(breaker, 1)
-  const held = Promise.allSettled(Array.from({ length: 40_000 }, () => breaker.acquirePermit(left.signal)))
+  const held = Promise.allSettled(Array.from({ length: 40_000 }, () => breaker.untilAllowed(left.signal)))
   const others = permits(breaker, 2)
   left.abort(new Error('the partition is another one’s'))
   const startedAtMs = process.hrtime.bigint()
@@ -71,5 +71,5 @@ test('records of a revoked partition are no longer held, and take no permits fro
   await jest.advanceTimersByTimeAsync(2_000)
   await turn()
   expect([first(), others()]).toEqual([1, 1])
-  await expect(breaker.acquirePermit(left.signal)).rejects.toThrow('the partition is another one’s')
+  await expect(breaker.untilAllowed(left.signal)).rejects.toThrow('the partition is another one’s')
 })

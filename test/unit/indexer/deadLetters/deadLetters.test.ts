@@ -65,7 +65,7 @@ function setting(append: (records: readonly NewRecord[]) => Promise<void>) {
   const start = {
     position: toOffset('0'),
     deadLetteredBelow: toOffset('0'),
-    coveredAtMs: 0,
+    coveredUntilMs: 0,
     promisedMs: 0,
     log: unreadLog,
   }

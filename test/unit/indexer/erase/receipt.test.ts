@@ -3,12 +3,12 @@ import { expectDeleted, receiptLines } from '../../../../indexer/erase/erase.ts'
 import type { Place } from '../../../../indexer/erase/expunge.ts'
 import { isAboutSubmission } from '../../../../indexer/erase/isAboutSubmission.ts'
 import {
-  type Keeping,
   type KeptRecord,
   lettersOf,
   placesOf,
-  readKeeping,
+  type Retention,
   readKept,
+  readRetention,
   recordsOf,
 } from '../../../../indexer/erase/keptRecords.ts'
 import { noHeaders, RecordHeaders } from '../../../../src/core/kafka/recordHeaders.ts'
@@ -56,7 +56,7 @@ test.each([
   [{ 'cleanup.policy': 'delete', 'retention.ms': '-1' }, never, never],
   [{ 'cleanup.policy': 'compact,delete', 'max.compaction.lag.ms': '7' }, 7, 1500],
 ])('a topic with %j keeps records until compaction for %d ms, and for %d ms', async (changes, compactedMs, agedMs) => {
-  expect(await readKeeping(settingsOf(changes), topic)).toEqual({ compactedMs, agedMs, fileMs: 60 })
+  expect(await readRetention(settingsOf(changes), topic)).toEqual({ compactedMs, agedMs, fileMs: 60 })
 })
 
 const bothKept = [kept(0, 1, 0), deletion(0, 5, 2)]
@@ -73,7 +73,7 @@ test.each([
     ...[{ compactedMs: 1, agedMs: never }, null, 'kept for ever: its partition has no deletion, and no retention'],
   ],
   ['nothing bounds compaction', bothKept, { compactedMs: never, agedMs: never }, null, noLag],
-] as [string, KeptRecord[], Omit<Keeping, 'fileMs'>, number | null, string][])(
+] as [string, KeptRecord[], Omit<Retention, 'fileMs'>, number | null, string][])(
   'how long a record is kept: %s',
   (_, records, keeping, days, how) => {
     const [place] = placesOf(records, { ...keeping, fileMs: dayMs }, startMs)

@@ -165,7 +165,7 @@ test('a key that differs only for a moment is not reported, because a change rea
   }
   const tools = { source, redis, report: { step: () => undefined }, signal: new AbortController().signal }
   const config = testConfig({ ELASTICSEARCH_URL: 'http://127.0.0.1:9', REDIS_URL: 'redis://127.0.0.1:9' })
-  const context = { ...tools, config, team, pauseIfBusy: async () => undefined } as unknown as VerifyContext
+  const context = { ...tools, config, team, pauseAfterWork: async () => undefined } as unknown as VerifyContext
   const differences = new DifferenceReport()
   await verifyAccountKeys(context, differences)
   expect([differences.report().lines, comparisons]).toEqual([[], 2])

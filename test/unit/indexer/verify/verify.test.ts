@@ -133,7 +133,7 @@ async function verified(team?: string) {
       },
       progress: () => undefined,
     },
-    pauseIfBusy: async () => {
+    pauseAfterWork: async () => {
       const act = pending
       pending = undefined
       await act?.()
