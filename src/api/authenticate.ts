@@ -1,8 +1,10 @@
+import { HttpError } from '../core/http/httpError.ts'
 import { accountKeyPrefix, digestOf } from '../core/model/accountKey.ts'
 import type { Digest } from '../core/model/ids.ts'
 import { AccountKeysIncomplete } from '../core/redis/accountKeyStore.ts'
 import { windowSeconds } from '../core/redis/countRequests.ts'
 import { type FoundKey, isValid, type LookUp, type RequestWindow } from '../core/redis/keyLookups.ts'
+import type { KeyUse } from '../core/redis/keyUse.ts'
 import { fromRedis } from '../core/redis/redis.ts'
 import type { ApiContext, ApiMiddleware, RouteContext, WatchKey } from './context.ts'
 import { type ApiError, apiError } from './errors.ts'
@@ -27,6 +29,22 @@ export function authenticate(lookUp: LookUp, requestsPerMinute: number, nowMs: (
     return next()
   }
 }
+
+/** Counts the requests of accepted keys by their answers, once they are answered. Comes before `authenticate`, whose refusals it counts, too. */
+export const countUse =
+  (use: Pick<KeyUse, 'count'>): ApiMiddleware =>
+  async (ctx, next) => {
+    let status = 200
+    try {
+      await next()
+    } catch (error) {
+      status = error instanceof HttpError ? error.status : 500
+      throw error
+    } finally {
+      const { accountKey } = ctx.state
+      if (accountKey !== undefined) use.count(accountKey, status)
+    }
+  }
 
 function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: RequestWindow): void {
   const resetSeconds = Math.max(1, Math.ceil(leftMs / 1000))

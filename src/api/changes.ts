@@ -64,8 +64,13 @@ type ChangesRequest = {
   readonly pick: PickRow
 }
 
-/** `cursor`: where the next answer begins. */
-type Page = { readonly items: readonly Buffer[]; readonly cursor: string; readonly hasMore: boolean }
+/** `cursor`: where the next answer begins. `isCurrent`: whether the client now has every change before the watermark of the answer. */
+type Page = {
+  readonly items: readonly Buffer[]
+  readonly cursor: string
+  readonly hasMore: boolean
+  readonly isCurrent: boolean
+}
 
 export function changesRoute(type: EntityType) {
   const schema = parametersOf(type)
@@ -76,7 +81,10 @@ export function changesRoute(type: EntityType) {
     const picked = selected?.some((member) => member === 'id') ? selected : selected && ['id', ...selected]
     const scope = { type, teamId: ctx.state.accountKey.teamId, view, fields: selected }
     const request = { ctx, deps, scope, limit, pick: pickFields(picked) }
-    await send(ctx, await pageOf(request, cursor))
+    const page = await pageOf(request, cursor)
+    const { accountKey, freshness } = ctx.state
+    deps.keyUse.noteFeed(accountKey, type, page.isCurrent ? (freshness.watermark ?? undefined) : undefined)
+    await send(ctx, page)
   }
   return { parameters: schema, respond: respondWithChanges }
 }
@@ -133,7 +141,7 @@ async function beginFirstWalk(request: ChangesRequest): Promise<Page> {
 
 async function beginNow(request: ChangesRequest): Promise<Page> {
   const visible = await readVisible(request)
-  return { items: [], cursor: cursorNow(visible, request.scope), hasMore: false }
+  return { items: [], cursor: cursorNow(visible, request.scope), hasMore: false, isCurrent: true }
 }
 
 const start = 0 as LogPosition
@@ -149,7 +157,7 @@ async function continueFrom(request: ChangesRequest, cursorText: string): Promis
   const openedCursor = cachedKey && openedWith(sealed, cachedKey, scope)
   const current = ctx.state.freshness.versions[scope.type]
   if (openedCursor?.walk === undefined && current !== null && openedCursor?.version === hashVersion(current))
-    return { items: [], cursor: cursorText, hasMore: false }
+    return { items: [], cursor: cursorText, hasMore: false, isCurrent: true }
   const visible = await readVisible(request)
   if (keyIdOf(visible.cursorKey) !== sealed.keyId) throw apiError('cursor_expired')
   const cursor = openedCursor ?? openedWith(sealed, visible.cursorKey, scope)
@@ -224,7 +232,10 @@ async function walk(
     nextPlace === undefined
       ? { version: origin.version, since: target, walk: undefined }
       : { ...origin, walk: { target, next: nextPlace.at, after: nextPlace.after, isFirst } }
-  return { items, cursor: sealCursor(cursor, cursorKey, scope), hasMore: nextPlace !== undefined }
+  const hasMore = nextPlace !== undefined
+  // Since a walk of several pages began, the list may have got changes above its target.
+  const isCurrent = !hasMore && origin.version === hashVersion(version)
+  return { items, cursor: sealCursor(cursor, cursorKey, scope), hasMore, isCurrent }
 }
 
 const rangesBetween = (since: Offsets, target: Offsets): readonly PositionRange[] =>

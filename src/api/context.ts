@@ -3,6 +3,7 @@ import type { RouterContext, RouterMiddleware } from '@koa/router'
 import type { z } from 'zod'
 import type { EntityType } from '../core/model/ids.ts'
 import type { FoundKey } from '../core/redis/keyLookups.ts'
+import type { KeyUse } from '../core/redis/keyUse.ts'
 import type { Freshness } from '../core/redis/listVersions.ts'
 import type { AnswerCache } from './answerCache.ts'
 import type { IndexReader } from './search/indexReader.ts'
@@ -54,6 +55,7 @@ export type RouteDeps = {
   readonly waitForChange: WaitForChange
   readonly answers: AnswerCache
   readonly visibleLists: VisibleLists
+  readonly keyUse: Pick<KeyUse, 'noteFeed'>
   readonly baseUrl: string
   readonly nowMs: () => number
 }

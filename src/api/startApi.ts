@@ -9,9 +9,10 @@ import { serviceCommand } from '../core/process/lifecycle.ts'
 import { type Opening, openStores, type Serving } from '../core/process/openStores.ts'
 import { countRequests } from '../core/redis/countRequests.ts'
 import { findKeys, shareLookups } from '../core/redis/keyLookups.ts'
+import { countKeyUse, type KeyUse } from '../core/redis/keyUse.ts'
 import { readVersionsOf } from '../core/redis/listVersions.ts'
 import { AnswerCache } from './answerCache.ts'
-import { authenticate, createRecheck, watchKeys } from './authenticate.ts'
+import { authenticate, countUse, createRecheck, watchKeys } from './authenticate.ts'
 import type { ApiMiddleware, ApiState, RouteDeps, RouteState } from './context.ts'
 import { answerClientError, errors, rejectionReasons } from './errors.ts'
 import { createStreams, streamQueues } from './exports.ts'
@@ -50,6 +51,9 @@ export function openApi(service: Opening, nowMs: () => number, elapsedMs: () => 
   const { config, engines, metrics } = service
   const elasticsearch = engines.elasticsearch(config)
   const { redis, accountKeys } = openStores(service, elasticsearch)
+  const keyUse = countKeyUse(redis, nowMs, Math.random)
+  // Before Redis is closed: a process that is stopped loses no numbers.
+  service.release('use of keys', () => keyUse.share())
   const search = readPrimaries(openSearchClient(elasticsearch, config.INDEX_PREFIX, config.INDEX_ANSWERS), elapsedMs)
   const indexReader = createIndexReader(search, config.DEEP_PAGE_FROM)
   const room = new WaitingRoom((lists) => readVersionsOf(redis, lists), elapsedMs, metrics)
@@ -58,7 +62,7 @@ export function openApi(service: Opening, nowMs: () => number, elapsedMs: () => 
   const authentication = authenticate(lookUp, config.RATE_LIMIT_PER_MINUTE, nowMs)
   const answerMemory = answerQueue()
   const streams = streamQueues()
-  const listener = listen(service, authentication, answerMemory, {
+  const listener = listen(service, keyUse, authentication, answerMemory, {
     indexReader,
     readParameters: parameterReader(metrics),
     startStream: createStreams(watchKey, streams),
@@ -67,6 +71,7 @@ export function openApi(service: Opening, nowMs: () => number, elapsedMs: () => 
     nowMs,
     answers: new AnswerCache(config.ANSWER_CACHE_BYTES, metrics),
     visibleLists: createVisibleLists(redis),
+    keyUse,
   })
   return {
     listener,
@@ -95,6 +100,7 @@ export const command = serviceCommand({
 /** The middlewares check a request in this order. */
 function listen(
   service: Opening,
+  keyUse: KeyUse,
   authentication: ApiMiddleware,
   answerMemory: FairQueue,
   deps: RouteDeps,
@@ -116,6 +122,7 @@ function listen(
     .use(docsRoutes(describeApi(deps.baseUrl)).routes())
     .use(pageRoutes().routes())
     .use(otherMethods)
+    .use(countUse(keyUse))
     .use<RouteState>(authentication)
     .use(queueQueries(answerMemory))
     .use(routes(deps).routes())

@@ -26,6 +26,7 @@ import {
 import { type Instant, instantRule, parseInstant, toInstant } from '../core/model/instant.ts'
 import type { AccountKeyStore } from '../core/redis/accountKeyStore.ts'
 import { type KeyChange, keyChange } from './keyAudit.ts'
+import type { KeepChange } from './recentChanges.ts'
 
 /** `deleted`: the key was deleted during its creation or revocation, or before its creation was repeated. */
 type KeyRefusal = 'team' | 'name' | 'expires' | 'full' | 'unknown-key' | 'deleted'
@@ -76,6 +77,7 @@ type AccountKeyManagerDeps = {
   readonly store: AccountKeyStore
   readonly sink: Pick<KafkaSink, 'append'>
   readonly topics: Pick<Config, 'TOPIC_ACCOUNT_KEYS' | 'TOPIC_KEY_AUDIT'>
+  readonly keepChange: KeepChange
   readonly log: Logger
   readonly nowMs: () => number
 }
@@ -101,7 +103,7 @@ export class AccountKeyManager {
       return { plaintext, key: (await this.#find(team, key.id)).key, isNew: false }
     const change = keyChange('created', team, request.by, key, nowMs())
     await this.#add(team, key, change)
-    this.#log(change)
+    await this.#report(change)
     return { plaintext, key, isNew: true }
   }
 
@@ -211,7 +213,7 @@ export class AccountKeyManager {
         `key ${id} no longer works, but that is not durable yet (${(error as Error).message}): try again`,
       )
     }
-    this.#log(change)
+    await this.#report(change)
   }
 
   /**
@@ -247,8 +249,10 @@ export class AccountKeyManager {
     await this.#deps.sink.append([...audit, record])
   }
 
-  #log({ change, team, by, key }: KeyChange): void {
+  async #report(done: KeyChange): Promise<void> {
+    const { change, team, by, key } = done
     this.#deps.log.info({ change, teamId: team, keyId: key.id, by }, 'account key changed')
+    await this.#deps.keepChange(done)
   }
 }
 

@@ -3,14 +3,26 @@ import { Router } from '@koa/router'
 import type { Logger } from 'pino'
 import { parameterOf } from '../core/http/query.ts'
 import { maxKeysPerTeam } from '../core/model/accountKey.ts'
-import { randomToken } from '../core/model/ids.ts'
+import { type EntityId, randomToken, type TeamId } from '../core/model/ids.ts'
 import { toInstant } from '../core/model/instant.ts'
 import { AccountKeysIncomplete } from '../core/redis/accountKeyStore.ts'
+import type { ReadKeyUse } from '../core/redis/readKeyUse.ts'
 import { fromRedis } from '../core/redis/redis.ts'
 import { type AccountKeyManager, type CreatedKey, KeyChangeIncomplete, KeyRefused } from './accountKeyManager.ts'
 import { settingsError } from './errors.ts'
-import { type CreateFailure, type CreateForm, confirmPage, createdPage, keysPage, listedKey } from './pages/keyPages.ts'
+import type { KeyChange } from './keyAudit.ts'
+import {
+  type CreateFailure,
+  type CreateForm,
+  confirmPage,
+  createdPage,
+  keysPage,
+  type ListedKey,
+  listedKey,
+  type ReplaceFailure,
+} from './pages/keyPages.ts'
 import { messagePage, urlsFrom } from './pages/parts.ts'
+import { replacementOf } from './replacement.ts'
 import { respondWithPage, type SettingsContext, type SettingsState, seeOther } from './respond.ts'
 import { type OpenSession, type Sessions, sessionLifeMs } from './sessions.ts'
 import type { CompleteUnread } from './unreadChanges.ts'
@@ -33,28 +45,25 @@ const oncePattern = /^[A-Za-z0-9_-]{16,64}$/
  */
 const shownAgainMs = 10_000
 
-export function keyRoutes(
-  keys: AccountKeyManager,
-  completeUnread: CompleteUnread,
-  { forOwner }: Sessions,
-  log: Logger,
-  nowMs: () => number,
-) {
-  const listKeys = async ({ team }: OpenSession) => {
-    const listed = await fromKeys(keys.list(team))
-    completeUnread(team).catch((err: unknown) => log.warn({ err, teamId: team }, 'account keys are not durable yet'))
-    return listed.map((key) => listedKey(key, nowMs()))
-  }
-  const showKeys = async (ctx: SettingsContext, session: OpenSession, status: number, form: CreateForm | 'full') => {
-    const all = await listKeys(session)
-    // An unfinished key may be the tenth in the list, but only its form, sent again, can show its plaintext.
-    const isFull = form === 'full' || (all.length >= maxKeysPerTeam && form.problem !== 'unfinished')
-    const today = toInstant(nowMs()).slice(0, 10)
-    const sent = parameterOf(ctx, 'notice')
-    const notice = (['revoked', 'deleted'] as const).find((change) => change === sent)
-    const view = { csrf: session.csrf, keys: all, form: isFull ? undefined : form, today, notice }
-    respondWithPage(ctx, status, keysPage(view, ctx.state.say, urlsFrom(ctx.path)))
-  }
+export type KeyRoutesDeps = {
+  readonly keys: AccountKeyManager
+  readonly completeUnread: CompleteUnread
+  /** The use of a team's keys. If it rejects, the keys are shown without numbers. */
+  readonly readUse: (
+    team: TeamId,
+    keys: readonly EntityId[],
+    nowMs: number,
+  ) => Promise<ReadonlyMap<EntityId, ReadKeyUse>>
+  /** The latest changes of a team's keys. If it rejects, the keys are shown without them. */
+  readonly readChanges: (team: TeamId) => Promise<readonly KeyChange[]>
+  readonly log: Logger
+  readonly nowMs: () => number
+}
+
+export function keyRoutes({ forOwner }: Sessions, deps: KeyRoutesDeps) {
+  const { keys, nowMs } = deps
+  const listKeys = keyLister(deps)
+  const showKeys = keysShower(deps)
   const createKey = keyCreator(keys)
   const create = forOwner(async (ctx, session, fields) => {
     const form = readCreateForm(fields)
@@ -66,6 +75,19 @@ export function keyRoutes(
     // The same token completes an unfinished key. After a deleted key, only another token creates a key.
     const once = problem === 'deleted' ? randomToken() : form.once
     return showKeys(ctx, session, status, { ...form, once, problem })
+  })
+  const replace = forOwner(async (ctx, session, fields) => {
+    const once = onceIn(fields)
+    const key = (await listKeys(session)).find(({ id }) => id === ctx['params']['id'])
+    if (key?.shownState !== 'active') throw settingsError('not-found')
+    // Each card has the same token, which makes another key of each.
+    const form = { ...replacementOf(key, nowMs()), once: `replace ${key.id} ${once}` }
+    const creation = await createKey(session, form)
+    if (creation.kind === 'created') return showCreatedKey(ctx, creation.created, nowMs(), key.name)
+    const { problem } = creation
+    if (problem === 'name' || problem === 'expires') throw new Error(`a replacement breaks the rule of ${problem}`)
+    const empty = { name: '', expires: '', once: problem === 'deleted' ? randomToken() : once }
+    return showKeys(ctx, session, problemStatuses[problem], problem === 'full' ? problem : empty, problem)
   })
   const confirm = (change: Change) =>
     forOwner(async (ctx, session) => {
@@ -86,29 +108,79 @@ export function keyRoutes(
       forOwner((ctx, session) => showKeys(ctx, session, 200, { name: '', expires: '', once: randomToken() })),
     )
     .post('/keys', create)
+    .post('/keys/:id/replace', replace)
     .get('/keys/:id/revoke', confirm('revoke'))
     .post('/keys/:id/revoke', apply('revoke'))
     .get('/keys/:id/delete', confirm('delete'))
     .post('/keys/:id/delete', apply('delete'))
 }
 
+/** Answers with the page of all keys. `form`: its values; `full` shows that no slot is free. */
+const keysShower =
+  (deps: KeyRoutesDeps) =>
+  async (
+    ctx: SettingsContext,
+    session: OpenSession,
+    status: number,
+    form: CreateForm | 'full',
+    notReplaced?: ReplaceFailure,
+  ) => {
+    const all = await keyLister(deps)(session)
+    // An unfinished key may be the tenth in the list, but only its form, sent again, can show its plaintext.
+    const isFull = form === 'full' || (all.length >= maxKeysPerTeam && (notReplaced ?? form.problem) !== 'unfinished')
+    const today = toInstant(deps.nowMs()).slice(0, 10)
+    const sent = parameterOf(ctx, 'notice')
+    const notice = (['revoked', 'deleted'] as const).find((change) => change === sent)
+    const changes = await ifReadable(deps.readChanges(session.team), deps.log, 'the changes of account keys')
+    const view = { csrf: session.csrf, keys: all, form: isFull ? undefined : form, today, notice, changes, notReplaced }
+    respondWithPage(ctx, status, keysPage(view, ctx.state.say, urlsFrom(ctx.path)))
+  }
+
+/** Lists the keys of an owner's team with their use, the oldest first, and requests again what is not durable yet. */
+const keyLister =
+  ({ keys, completeUnread, readUse, log, nowMs }: KeyRoutesDeps) =>
+  async ({ team }: OpenSession): Promise<ListedKey[]> => {
+    const listed = await fromKeys(keys.list(team))
+    completeUnread(team).catch((err: unknown) => log.warn({ err, teamId: team }, 'account keys are not durable yet'))
+    const ids = listed.map(({ id }) => id as EntityId)
+    const uses = await ifReadable(readUse(team, ids, nowMs()), log, 'the use of account keys')
+    return listed.map((key) => listedKey(key, uses?.get(key.id as EntityId), nowMs()))
+  }
+
+/** Undefined if what is for display only cannot be read; the log tells why. */
+const ifReadable = <T>(read: Promise<T>, log: Logger, what: string): Promise<T | undefined> =>
+  read.catch((err: unknown) => {
+    log.warn({ err }, `cannot read ${what}`)
+    return undefined
+  })
+
 const showNotice = (ctx: SettingsContext, change: Change): void => seeOther(ctx, `/keys?notice=${change}d`)
 
-function showCreatedKey(ctx: SettingsContext, { plaintext, key, isNew }: CreatedKey, nowMs: number): void {
+function showCreatedKey(
+  ctx: SettingsContext,
+  { plaintext, key, isNew }: CreatedKey,
+  nowMs: number,
+  replaced?: string,
+): void {
   const { say } = ctx.state
   // Absolute, because the clock may have been set back since the key was created.
   const isYoung = Math.abs(nowMs - Date.parse(key.createdAt)) <= shownAgainMs
   const { title, text } = say.shownAlready
   const at = urlsFrom(ctx.path)
   const link = { href: at('/keys'), label: say.backToKeys }
-  if (key.state === 'active' && (isNew || isYoung)) respondWithPage(ctx, 200, createdPage(key.name, plaintext, say, at))
+  if (key.state === 'active' && (isNew || isYoung))
+    respondWithPage(ctx, 200, createdPage(key.name, plaintext, replaced, say, at))
   else respondWithPage(ctx, 409, messagePage({ title: title(key.name), text, link }))
 }
 
 function readCreateForm(form: URLSearchParams): CreateForm {
+  return { name: (form.get('name') ?? '').trim(), expires: (form.get('expires') ?? '').trim(), once: onceIn(form) }
+}
+
+function onceIn(form: URLSearchParams): string {
   const once = form.get('once') ?? ''
   if (!oncePattern.test(once)) throw settingsError('foreign-form')
-  return { name: (form.get('name') ?? '').trim(), expires: (form.get('expires') ?? '').trim(), once }
+  return once
 }
 
 type Creation =

@@ -8,6 +8,7 @@ import { configOrExit } from '../core/process/lifecycle.ts'
 import { AccountKeyStore } from '../core/redis/accountKeyStore.ts'
 import { connectRedis, untilConnected } from '../core/redis/redis.ts'
 import { AccountKeyManager, type UsedKey } from './accountKeyManager.ts'
+import { changeKeeper } from './recentChanges.ts'
 
 export const command = new Command()
 command
@@ -68,7 +69,8 @@ async function withKeys(action: (keys: AccountKeyManager) => Promise<void>): Pro
   const store = new AccountKeyStore(redis)
   try {
     await untilConnected(redis)
-    await action(new AccountKeyManager({ store, sink, topics: config, log: silent, nowMs: Date.now }))
+    const deps = { store, sink, topics: config, keepChange: changeKeeper(redis, silent), log: silent, nowMs: Date.now }
+    await action(new AccountKeyManager(deps))
   } catch (error) {
     process.stderr.write(`keys: ${(error as Error).message}\n`)
     process.exitCode = 1

@@ -8,10 +8,12 @@ import { listenerOf, observeRequests, requestMetrics } from '../core/http/reques
 import { respondWithFile } from '../core/pages/staticFile.ts'
 import { serviceCommand } from '../core/process/lifecycle.ts'
 import { type Opening, openKafka, openStores, type Serving } from '../core/process/openStores.ts'
+import { readKeyUse } from '../core/redis/readKeyUse.ts'
 import type { RedisConnection } from '../core/redis/redis.ts'
 import { AccountKeyManager } from './accountKeyManager.ts'
 import { errors, rejectionReasons, securityHeaders, settingsError } from './errors.ts'
-import { keyRoutes } from './keyRoutes.ts'
+import { type KeyRoutesDeps, keyRoutes } from './keyRoutes.ts'
+import { changeKeeper, readChanges } from './recentChanges.ts'
 import { assets, chooseLanguage, type SettingsMiddleware, type SettingsState } from './respond.ts'
 import { createSessions, requireSameOrigin } from './sessions.ts'
 import { signInRoutes, tokenVerifier, usedTokens } from './signIn.ts'
@@ -32,7 +34,7 @@ export async function startSettings(service: Serving, nowMs: () => number = Date
   }
   await service.untilAble(checks)
 
-  const keys = new AccountKeyManager({ store, sink, topics: config, log, nowMs })
+  const keys = new AccountKeyManager({ store, sink, topics: config, keepChange: changeKeeper(redis, log), log, nowMs })
   const server = await serve(
     (request, response) => app(request, response),
     { port: config.PORT ?? defaultPort, host: config.HOST },
@@ -68,6 +70,11 @@ function listen(
   const isSecure = origin.startsWith('https:')
   const requests = requestMetrics(metrics, rejectionReasons)
   const sessions = createSessions(redis, isSecure)
+  const routeDeps: KeyRoutesDeps = {
+    ...{ keys, completeUnread, log, nowMs },
+    readChanges: (team) => readChanges(redis, team),
+    readUse: (team, keyIds, atMs) => readKeyUse(redis, team, keyIds, atMs),
+  }
   const signIn = signInRoutes(tokenVerifier(config, nowMs), usedTokens(redis), sessions)
   const app = new Koa<SettingsState>()
     .use(observeRequests<SettingsState>(log, requests, ({ session }) => ({ teamId: session?.team })))
@@ -76,7 +83,7 @@ function listen(
     .use(serveAssets)
     .use(requireSameOrigin(origin))
     .use(signIn.routes())
-    .use(keyRoutes(keys, completeUnread, sessions, log, nowMs).routes())
+    .use(keyRoutes(sessions, routeDeps).routes())
     .use(rejectUnrouted)
   return listenerOf(app, log)
 }

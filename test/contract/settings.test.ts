@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
 import { closing } from '../support/closing.ts'
 import { sendRaw } from '../support/raw.ts'
 import { plaintextIn, type SettingsAnswer, startTestSettings, useSettings, type Visitor } from '../support/settings.ts'
@@ -82,6 +83,38 @@ describe('the keys of a team', () => {
     expect((await visitor.get('/keys')).text).toContain('<strong>0 of 10</strong>')
   })
 
+  test('the changes of the keys are listed once, newest first, with their author, and only for the team', async () => {
+    const team = `team-${randomUUID()}`
+    const [ada, bob] = [await area.signIn({ team, sub: 'ada' }), await area.signIn({ team, sub: 'bob' })]
+    expect((await ada.get('/keys')).text).not.toContain('changes-title')
+    const { id } = await create(ada, '<Export>')
+    const { csrf } = await bob.hidden()
+    for (const change of ['revoke', 'revoke', 'delete', 'delete']) await bob.post(`/keys/${id}/${change}`, { csrf })
+    const [, list = ''] = (await ada.get('/keys')).text.split('id="changes-title"')
+    const changes = [...list.matchAll(/<li><strong>(\w+)<\/strong> (\S+) <code>.*?, by (\w+)<\/small>/g)]
+    expect(changes.map(([, ...parts]) => parts)).toEqual([
+      ['Deleted', '&#60;Export&#62;', 'bob'],
+      ['Revoked', '&#60;Export&#62;', 'bob'],
+      ['Created', '&#60;Export&#62;', 'ada'],
+    ])
+    expect((await (await ownTeam()).get('/keys')).text).not.toContain('Export')
+  })
+
+  test('keys are shown without numbers and changes if Redis cannot read them', async () => {
+    const team = `team-${randomUUID()}`
+    const visitor = await area.signIn({ team })
+    await create(visitor, 'Export')
+    const { client } = area.redis
+    await client.set(area.redisKeys.feedUse(team as TeamId, idsIn(await visitor.get('/keys'))[0] as EntityId), 'wrong')
+    const { status, text } = await visitor.get('/keys')
+    expect([status, text.includes('<h3>Export</h3>'), text.includes('Last 24 hours')]).toEqual([200, true, false])
+    await client.del(area.redisKeys.keyChanges(team as TeamId))
+    await client.set(area.redisKeys.keyChanges(team as TeamId), 'wrong')
+    await create(visitor, 'Second')
+    const listed = await visitor.get('/keys')
+    expect([listed.text.includes('<h3>Second</h3>'), listed.text.includes('changes-title')]).toEqual([true, false])
+  })
+
   test('a key may expire today', async () => {
     const today = new Date().toISOString().slice(0, 10)
     expect((await create(await ownTeam(), 'n', today)).answer.status).toBe(200)
@@ -114,6 +147,53 @@ describe('the keys of a team', () => {
           bodies.add(answer.text.replace(/<nav.*?<\/nav>/s, ''))
         }
     expect(bodies.size).toBe(1)
+  })
+})
+
+describe('a key that is replaced', () => {
+  const replace = (visitor: Visitor, id: string, hidden: { csrf: string; once: string }): Promise<SettingsAnswer> =>
+    visitor.post(`/keys/${id}/replace`, hidden)
+  const today = (): string => new Date().toISOString().slice(0, 10)
+
+  test('gets a second key of its name, shown once; both work on, and its card shows what still uses it', async () => {
+    const visitor = await ownTeam()
+    const { id } = await create(visitor, 'Export', '2099-12-31')
+    const hidden = await visitor.hidden()
+    expect((await visitor.get('/keys')).text).toContain(`action="./keys/${id}/replace"`)
+    const answer = await replace(visitor, id, hidden)
+    expect([answer.status, titleOf(answer)]).toEqual([200, `Key “Export (${today()})” created`])
+    expect(answer.text).toContain('“Export” still works.')
+    expect(plaintextIn(await replace(visitor, id, hidden))).toBe(plaintextIn(answer))
+    const { text } = await visitor.get('/keys')
+    expect(text).toContain('<strong>2 of 10</strong>')
+    expect(text).toContain(`Replaced by “Export (${today()})”. <strong>No use seen so far</strong>`)
+    expect(text).not.toContain(`${id}/replace`)
+    expect(text).not.toContain(plaintextIn(answer))
+    expect(text.match(/<time datetime="2099-12-31T23:59:59.999Z"/g)).toHaveLength(2)
+  })
+
+  test('is refused with its reason while all slots are taken', async () => {
+    const visitor = await ownTeam()
+    const { id } = await create(visitor, 'key 0')
+    const hidden = await visitor.hidden()
+    for (let at = 1; at < 10; at++) await create(visitor, `key ${at}`)
+    expect((await visitor.get('/keys')).text).not.toContain('/replace"')
+    const refused = await replace(visitor, id, hidden)
+    expect([refused.status, titleOf(refused)]).toEqual([409, 'Account keys'])
+    expect(refused.text).toContain('The key was not replaced: all ten slots are taken.')
+    expect(plaintextIn(refused)).toBe('')
+  })
+
+  test('must be an active one of the team', async () => {
+    const visitor = await ownTeam()
+    const { id } = await create(visitor, 'Export')
+    const hidden = await visitor.hidden()
+    const other = await ownTeam()
+    for (const key of [id, 'key_unknown']) expect((await replace(other, key, await other.hidden())).status).toBe(404)
+    await visitor.post(`/keys/${id}/revoke`, { csrf: hidden.csrf })
+    expect((await replace(visitor, id, hidden)).status).toBe(404)
+    expect((await visitor.get('/keys')).text).toContain('<strong>1 of 10</strong>')
+    expect((await visitor.get(`/keys/${id}/replace`)).headers['allow']).toBe('POST')
   })
 })
 
@@ -159,7 +239,7 @@ describe('a form that is sent twice', () => {
 })
 
 describe('a forged form', () => {
-  const targets = ['/keys', '/sign-out', '/keys/key_x/revoke', '/keys/key_x/delete']
+  const targets = ['/keys', '/sign-out', '/keys/key_x/replace', '/keys/key_x/revoke', '/keys/key_x/delete']
 
   test.each<[string, Record<string, string>]>([
     ['from another origin', { origin: 'https://evil.example' }],

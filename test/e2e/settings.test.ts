@@ -9,6 +9,7 @@ import { usePipeline } from '../support/pipeline.ts'
 import { probe, startProgram } from '../support/programs.ts'
 import { signInClaims, signInSettings, signToken } from '../support/signIns.ts'
 
+const narrow = { width: 320, height: 700 }
 const pipeline = usePipeline()
 const { visit } = useBrowser()
 beforeAll(() => pipeline.startIndexer())
@@ -92,6 +93,59 @@ test('an owner creates a key, uses it, revokes it and deletes it', async () => {
   expect(area.log()).not.toContain(plaintext)
 })
 
+test.each([true, false])(
+  'an owner replaces a key, and revokes it once nothing uses it (JavaScript: %s)',
+  async (javaScriptEnabled) => {
+    const expectGood = async (): Promise<void> => {
+      if (!javaScriptEnabled) return
+      await page.setViewportSize(narrow)
+      expect([await barriersOn(page), await overhangOf(page)]).toEqual([[], 0])
+    }
+    await pipeline.createKeys(['team_waiting'])
+    await pipeline.untilApplied(api, 'team_waiting')
+    const { page, complaints } = await visit({ javaScriptEnabled })
+    await signIn(page)
+    const plaintext = await create(page, 'Nightly export')
+    const another = await pipeline.startApi({ RATE_LIMIT_PER_MINUTE: '3' })
+    const statuses: number[] = []
+    for (const path of ['forms', 'forms?limit=0', 'record-changes', 'forms'])
+      statuses.push(
+        (await fetch(`${another.url}/api/v1/${path}`, { headers: { authorization: `Bearer ${plaintext}` } })).status,
+      )
+    expect(statuses).toEqual([200, 400, 200, 429])
+    // A process that stops shares what it has counted.
+    await another.end('SIGTERM')
+    await backToKeys(page)
+    const card = page.locator('.key', { has: page.getByRole('heading', { name: 'Nightly export', exact: true }) })
+    expect(await card.locator('.facts').innerText()).toMatch(
+      /About 4 requests\s+1 refused: too many at once \(429\)\s+1 not understood \(400\)\s+Changes of submissions\s+Read up to/,
+    )
+    await expectGood()
+
+    await card.getByRole('button', { name: 'Replace Nightly export' }).click()
+    const today = new Date().toISOString().slice(0, 10)
+    expect(await heading(page)).toBe(`Key “Nightly export (${today})” created`)
+    const replacement = (await page.locator('#key').textContent()) ?? ''
+    for (const key of [plaintext, replacement]) expect(await statusWith(key)).toBe(200)
+    await expectGood()
+    await backToKeys(page)
+    await expectGood()
+    expect(await card.locator('.replaced').innerText()).toMatch(
+      /^Replaced by “Nightly export \(.*\)”\. About [45] requests in the last hour\. Last used [123] minutes? ago\.$/,
+    )
+    await card.getByRole('link', { name: 'Revoke Nightly export' }).click()
+    await page.getByRole('button', { name: 'Revoke key' }).click()
+    for (const [key, status] of [
+      [plaintext, 401],
+      [replacement, 200],
+    ] as const)
+      expect(await statusWith(key)).toBe(status)
+    const changes = await page.locator('.changes li strong').allInnerTexts()
+    expect(changes).toEqual(['Revoked', 'Created', 'Created'])
+    expect(complaints).toEqual([])
+  },
+)
+
 test.each([true, false])('a double click makes one key (JavaScript: %s)', async (javaScriptEnabled) => {
   const { page } = await visit({ javaScriptEnabled })
   await signIn(page)
@@ -111,12 +165,16 @@ test('everything can be done without JavaScript, and by keyboard alone', async (
   await page.getByRole('heading', { name: 'Key “By hand” created' }).waitFor()
   expect(await page.locator('button[data-copy]').isVisible()).toBe(false)
   await backToKeys(page)
-  await page.getByRole('link', { name: 'Delete By hand' }).focus()
+  await page.getByRole('button', { name: 'Replace By hand' }).focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Key “By hand (' }).waitFor()
+  await backToKeys(page)
+  await page.getByRole('link', { name: 'Delete By hand', exact: true }).focus()
   await page.keyboard.press('Enter')
   await page.getByRole('button', { name: 'Delete key' }).focus()
   await page.keyboard.press('Enter')
   await page.getByRole('alert').waitFor()
-  expect(await page.locator('.slots strong').innerText()).toBe('0 of 10')
+  expect(await page.locator('.slots strong').innerText()).toBe('1 of 10')
 })
 
 test('a form of another site changes nothing, and a link of another site signs in', async () => {
@@ -143,7 +201,6 @@ test('a form of another site changes nothing, and a link of another site signs i
 })
 
 const english = { list: 'Keys of the team', created: 'Key “Dashboard” created' }
-const narrow = { width: 320, height: 700 }
 describe.each([
   ['light-narrow', { viewport: narrow, colorScheme: 'light' }, english],
   ['dark-chinese', { locale: 'zh-CN', colorScheme: 'dark' }, { list: '团队的密钥', created: '密钥“Dashboard”已创建' }],
@@ -171,6 +228,9 @@ describe.each([
     await backToKeys(page)
     const used = await create(page, 'CRM 同步')
     expect(await statusWith(used)).toBe(200)
+    await backToKeys(page)
+    await page.locator('.key').first().locator('form button').click()
+    await expectGood(page)
     await backToKeys(page)
     await page.locator('.key').first().locator('a').first().click()
     await expectGood(page)

@@ -52,6 +52,7 @@ function keysOver(over: Partial<AccountKeyStore> = {}, atMs = nowMs) {
     store: Object.assign(new AccountKeyStore(redis), over),
     sink,
     topics: { TOPIC_ACCOUNT_KEYS: 'sent', TOPIC_KEY_AUDIT: 'audit' },
+    keepChange: async () => undefined,
     log: pino({ base: null, timestamp: false }, { write: (line) => logged.push(line) }),
     nowMs: () => atMs,
   })

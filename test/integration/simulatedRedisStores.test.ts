@@ -14,8 +14,10 @@ import {
 import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/redis/accountKeyStore.ts'
 import { countRequests } from '../../src/core/redis/countRequests.ts'
 import { type LookUp, shareLookups } from '../../src/core/redis/keyLookups.ts'
+import { countKeyUse } from '../../src/core/redis/keyUse.ts'
 import { readVersionsOf } from '../../src/core/redis/listVersions.ts'
 import { readLogStates, storeLogStates } from '../../src/core/redis/logStates.ts'
+import { readKeyUse } from '../../src/core/redis/readKeyUse.ts'
 import { readVisibleList, readVisibleTimes } from '../../src/core/redis/readVisiblePositions.ts'
 import type { RedisConnection } from '../../src/core/redis/redis.ts'
 import { redisKeys } from '../../src/core/redis/redisKeys.ts'
@@ -198,6 +200,19 @@ const keySteps = [
   step('beginReplay', oneOf('first', 'second'), beginReplay, 1),
   step('lose that the store is complete', none, ({ link }) => link.client.del(link.keys.accountKeysComplete), 1),
   step('end the replay', none, async ({ replay }) => await replay.complete(), 3),
+  step('count the use of a key', fc.tuple(teams, ids), async ({ link }, [teamId, keyId]) => {
+    const use = countKeyUse(
+      link,
+      () => nowMs,
+      () => 0,
+    )
+    use.count({ teamId, keyId }, 429)
+    use.noteFeed({ teamId, keyId }, 'forms', undefined)
+    await use.share()
+  }),
+  step('read the use of a key', fc.tuple(teams, ids), async ({ link }, [team, id]) => [
+    ...(await readKeyUse(link, team, [id], nowMs)),
+  ]),
   step('lastUse', teams, async ({ store }, team) => byText([...(await store.lastUse(team))])),
 ]
 

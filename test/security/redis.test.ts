@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pino } from 'pino'
 import { surveyAccountKeys } from '../../indexer/verify/compareAccountKeys.ts'
 import type { GenerationTag } from '../../src/core/elasticsearch/indices.ts'
 import { redisAnswers } from '../../src/core/engines/readinessChecks.ts'
@@ -10,8 +11,10 @@ import { type EntityId, type Revision, type TeamId, teamList } from '../../src/c
 import { AccountKeyStore } from '../../src/core/redis/accountKeyStore.ts'
 import { countRequests } from '../../src/core/redis/countRequests.ts'
 import { shareLookups } from '../../src/core/redis/keyLookups.ts'
+import { countKeyUse } from '../../src/core/redis/keyUse.ts'
 import { readVersionsOf } from '../../src/core/redis/listVersions.ts'
 import { readLogStates, storeLogStates } from '../../src/core/redis/logStates.ts'
+import { readKeyUse } from '../../src/core/redis/readKeyUse.ts'
 import { readVisibleList } from '../../src/core/redis/readVisiblePositions.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/redis/redis.ts'
 import { redisKeys } from '../../src/core/redis/redisKeys.ts'
@@ -22,6 +25,8 @@ import {
   knowsDeletions,
   publishVisiblePositions,
 } from '../../src/core/redis/visiblePositions.ts'
+import { keyChange } from '../../src/settings/keyAudit.ts'
+import { changeKeeper, readChanges } from '../../src/settings/recentChanges.ts'
 import type { SettingsContext } from '../../src/settings/respond.ts'
 import { createSessions } from '../../src/settings/sessions.ts'
 import { usedTokens } from '../../src/settings/signIn.ts'
@@ -69,6 +74,10 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await new AccountKeyStore(link).isComplete()
     const lookUp = shareLookups(link, countRequests(link, 1))
     await lookUp(digestOf('plaintext'), Date.now())
+    const use = countKeyUse(link, Date.now, () => 0)
+    use.count({ teamId: team, keyId }, 200)
+    use.noteFeed({ teamId: team, keyId }, 'forms', undefined)
+    await use.share()
     await readFreshness(link, team, randomUUID)
     await readVersionsOf(link, [teamList('forms', team)])
     await readVisibleList(link, 'forms', team)
@@ -118,6 +127,10 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await view.apply(team, keyId, deleted)
     await view.find(team, keyId)
     await view.lastUse(team)
+    await readKeyUse(link, team, [keyId], Date.now())
+    const change = keyChange('created', team, 'owner', { id: keyId }, Date.now())
+    await changeKeeper(link, pino({ level: 'silent' }))(change)
+    await readChanges(link, team)
     const sessions = createSessions(link, false)
     let id = ''
     const cookies = { get: () => undefined, set: (_name: string, value = '') => (id ||= value) }

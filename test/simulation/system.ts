@@ -126,7 +126,9 @@ export class System {
     this.#start('settings', async (service) => {
       const { accountKeys: store } = openStores(service)
       const { sink } = openKafka(service)
-      use(new AccountKeyManager({ store, sink, topics: service.config, log: service.log, nowMs: Date.now }))
+      const { config: topics, log } = service
+      const keepChange = async (): Promise<void> => undefined
+      use(new AccountKeyManager({ store, sink, topics, keepChange, log, nowMs: Date.now }))
     })
   }
 

@@ -5,7 +5,7 @@ import { identifier, instant } from './schema.ts'
 
 export const accountKeyPrefix = 'rqp_acct_'
 export const maxKeysPerTeam = 10
-const maxNameCharacters = 100
+export const maxNameCharacters = 100
 
 const isName = (text: string): boolean => text !== '' && [...text].length <= maxNameCharacters
 

@@ -1,5 +1,5 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
-import type { Digest, EntityType, TeamId, TeamList } from '../model/ids.ts'
+import type { Digest, EntityId, EntityType, TeamId, TeamList } from '../model/ids.ts'
 
 /** Type, lifetime, content and writer of every key in Redis. A function that is called with `''` returns the prefix of all keys of its kind. */
 export interface RedisKeys {
@@ -16,6 +16,10 @@ export interface RedisKeys {
   readonly accountKeyReplay: (token: string) => string
   /** Hash, key id → epoch ms, 90 d: the last use of each key of a team. Up to a minute too early. `shareLookups`. */
   readonly lastUse: (teamId: TeamId | '') => string
+  /** Hash, 25 h, for each hour, `<what>/<key id>` → number: about how many requests, refusals (429) and mistakes (400) a key had. `countKeyUse`. */
+  readonly keyUse: (hour: string, teamId: TeamId) => string
+  /** Hash, 90 d, for each key: when it asked for changes last, and until when it has them all. `countKeyUse`. */
+  readonly feedUse: (teamId: TeamId, keyId: EntityId) => string
   /** String: random text, replaced once a change of the list is searchable. `publishVisiblePositions`; the first text: `freshnessLua`. */
   readonly changeToken: (list: TeamList | '') => string
   /** String, JSON, 15 min: the user of a session of the settings area, under the SHA-256 of the session id. src/settings/sessions.ts. */
@@ -44,6 +48,8 @@ export interface RedisKeys {
   readonly serving: string
   /** String, 10 s: the rebuild that is about to switch. Meanwhile the serving generation publishes no positions. `acquireSwitchLock`. */
   readonly switchLock: string
+  /** List, JSON, newest first, 400 d: the last 100 changes of a team's keys. `changeKeeper`. */
+  readonly keyChanges: (teamId: TeamId) => string
   /** String, JSON, 6 s: the rebuild that members may join. `announceRebuild`. */
   readonly announcedRebuild: string
   /** Prefix of strings, 60 s: the requests of a key in its rate-limit window. `countRequests`. */
@@ -57,6 +63,8 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   deletedKeys: (teamId) => `${prefix}:deleted-keys:${teamId}`,
   accountKeyReplay: (token) => `${prefix}:account-key-replay:${token}`,
   lastUse: (teamId) => `${prefix}:last-use:${teamId}`,
+  keyUse: (hour, teamId) => `${prefix}:key-use:${hour}:${teamId}`,
+  feedUse: (teamId, keyId) => `${prefix}:feed-use:${teamId}/${keyId}`,
   changeToken: (list) => `${prefix}:change-token:${list}`,
   session: (digest) => `${prefix}:session:${digest}`,
   usedSignIn: (digest) => `${prefix}:used-sign-in:${digest}`,
@@ -66,6 +74,7 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   readLogs: (generation) => `${prefix}:read-logs:${generation}`,
   serving: `${prefix}:serving`,
   switchLock: `${prefix}:switch-lock`,
+  keyChanges: (teamId) => `${prefix}:key-changes:${teamId}`,
   announcedRebuild: `${prefix}:announced-rebuild`,
   limitPrefix: `${prefix}:limit`,
 })

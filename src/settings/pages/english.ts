@@ -20,11 +20,31 @@ export const english = {
     createdBy: (who: string) => `by ${who}`,
     lastUsed: 'Last used',
     neverUsed: 'No use seen so far',
+    use: {
+      lastDay: 'Last 24 hours',
+      none: 'None counted',
+      requests: (count: string) => (count === '1' ? 'About 1 request' : `About ${count} requests`),
+      refusals: (count: string) => `${count} refused: too many at once (429)`,
+      mistakes: (count: string) => `${count} not understood (400)`,
+      feeds: { forms: 'Changes of forms', submissions: 'Changes of submissions' },
+      readTo: 'Read up to',
+      asked: 'Last asked for',
+      still: 'Has stood still since',
+    },
     expires: 'Expires',
     neverExpires: 'Never',
     revoked: 'Revoked',
     revoke: 'Revoke',
     revokeNamed: (name: string) => `Revoke ${name}`,
+    replace: 'Replace',
+    replaceNamed: (name: string) => `Replace ${name}`,
+    replaced: {
+      by: (name: string) => `Replaced by “${name}”.`,
+      idle: 'No requests in the last hour.',
+      lastHour: (count: string) =>
+        count === '1' ? 'About 1 request in the last hour.' : `About ${count} requests in the last hour.`,
+      lastUsed: (ago: string) => `Last used ${ago}.`,
+    },
     delete: 'Delete',
     deleteNamed: (name: string) => `Delete ${name}`,
   },
@@ -36,6 +56,11 @@ export const english = {
     expiresHint: 'The key works until the end of this day, UTC.',
     submit: 'Create key',
     full: { title: 'All ten slots are taken', text: 'Revoked keys count. Delete a key that nothing uses any more.' },
+    notReplaced: {
+      full: 'The key was not replaced: all ten slots are taken.',
+      deleted: 'The key was not replaced. Please try again.',
+      unfinished: 'The key may have been replaced. Trying again from here is safe: it never makes a second one.',
+    },
     problemsTitle: 'The key was not created',
     problems: {
       name: 'Enter a name of 1 to 100 characters.',
@@ -44,12 +69,18 @@ export const english = {
       unfinished: 'The key may have been created. Trying again from here is safe: it never makes a second one.',
     },
   },
+  changes: {
+    title: 'Changes',
+    kinds: { created: 'Created', revoked: 'Revoked', deleted: 'Deleted' },
+    by: (who: string) => `by ${who}`,
+    more: (count: number) => (count === 1 ? '1 earlier change' : `${count} earlier changes`),
+  },
   rotation: {
     title: 'Replacing a key without a gap',
     steps: [
-      'Create a second key; both work side by side.',
+      '“Replace” creates a second key; both work side by side.',
       'Give the new key to everything that uses the old one.',
-      'Watch “Last used” of the old key. If it has not changed for longer than the interval of your slowest job, nothing uses the old key any more.',
+      'Watch on the old key’s card what still uses it. If it had no request for longer than the interval of your slowest job, nothing uses it any more.',
       'Revoke the old key. If nothing breaks, delete it to free its slot.',
     ],
   },
@@ -62,6 +93,8 @@ export const english = {
     notCopied: 'Not copied: select the key and copy it yourself',
     care: 'Treat it as a password: keep it in a secret store, out of source control, chats and tickets. Anyone with the key can read all forms and submissions of the team.',
     use: 'Send it with every request, as this header:',
+    replaces: (name: string) =>
+      `“${name}” still works. Its card shows what still uses it: revoke it once nothing does.`,
     done: 'I have stored it, back to the keys',
   },
   shownAlready: {

@@ -1,18 +1,32 @@
 import { maxKeysPerTeam } from '../../core/model/accountKey.ts'
 import { type Html, html } from '../../core/pages/html.ts'
+import type { ReadKeyUse } from '../../core/redis/readKeyUse.ts'
 import type { UsedKey } from '../accountKeyManager.ts'
+import type { KeyChange } from '../keyAudit.ts'
+import { replacementAmong } from '../replacement.ts'
+import { changeList } from './changeList.ts'
 import type { Messages } from './english.ts'
+import { stillUsed, useFacts } from './keyUse.ts'
 import { csrfField, type Page, timeIn, type UrlOf } from './parts.ts'
 
-export type ListedKey = UsedKey & { readonly shownState: 'active' | 'expired' | 'revoked' }
+export type ListedKey = UsedKey & {
+  readonly shownState: 'active' | 'expired' | 'revoked'
+  /** Undefined if it could not be read. */
+  readonly use: ReadKeyUse | undefined
+  /** When the key was listed (epoch ms). */
+  readonly listedAtMs: number
+}
 
-export function listedKey(key: UsedKey, nowMs: number): ListedKey {
+export function listedKey(key: UsedKey, use: ReadKeyUse | undefined, nowMs: number): ListedKey {
   const isExpired = key.expiresAt != null && Date.parse(key.expiresAt) <= nowMs
   const shownState = key.state === 'active' && isExpired ? 'expired' : key.state
-  return { ...key, shownState }
+  return { ...key, shownState, use, listedAtMs: nowMs }
 }
 
 export type CreateFailure = keyof Messages['create']['problems']
+
+/** The reason why a key was not replaced. */
+export type ReplaceFailure = keyof Messages['create']['notReplaced']
 
 export type CreateForm = {
   readonly name: string
@@ -30,11 +44,21 @@ type KeysView = {
   /** The first day on which a new key may expire. */
   readonly today: string
   readonly notice: keyof Messages['notices'] | undefined
+  /** Newest first; undefined if they could not be read. */
+  readonly changes: readonly KeyChange[] | undefined
+  /** Why the key was not replaced that was to be. */
+  readonly notReplaced?: ReplaceFailure | undefined
 }
 
-export const keysPage = ({ csrf, keys, form, today, notice }: KeysView, say: Messages, at: UrlOf): Page => ({
-  title: say.keys.title,
-  content: html`${notice === undefined ? '' : html`<p role="alert" data-variant="success">${say.notices[notice]}</p>`}
+export const keysPage = (view: KeysView, say: Messages, at: UrlOf): Page => {
+  const { csrf, keys, form, today, notice, changes, notReplaced } = view
+  return {
+    title: say.keys.title,
+    content: html`${notice === undefined ? '' : html`<p role="alert" data-variant="success">${say.notices[notice]}</p>`}${
+      notReplaced === undefined
+        ? ''
+        : html`<p role="alert" data-variant="danger">${say.create.notReplaced[notReplaced]}</p>`
+    }
 <h1>${say.keys.title}</h1>
 <p class="text-light">${say.keys.about}</p>
 <div class="row">
@@ -44,8 +68,9 @@ export const keysPage = ({ csrf, keys, form, today, notice }: KeysView, say: Mes
 ${
   keys.length === 0
     ? html`<div class="card align-center"><h3>${say.keys.none.title}</h3><p>${say.keys.none.text}</p></div>`
-    : html`<ul class="unstyled vstack" role="list">${keys.toReversed().map((key) => html`<li>${keyCard(key, say, at)}</li>`)}</ul>`
+    : html`<ul class="unstyled vstack" role="list">${keys.toReversed().map((key) => html`<li>${keyCard(key, view, say, at)}</li>`)}</ul>`
 }
+${changeList(changes, say)}
 </section>
 <div class="col-4">
 ${
@@ -56,18 +81,29 @@ ${
 <section class="rotation mt-6"><h2>${say.rotation.title}</h2><ol class="text-light">${say.rotation.steps.map((step) => html`<li>${step}</li>`)}</ol></section>
 </div>
 </div>`,
-})
+  }
+}
 
-function keyCard(key: ListedKey, say: Messages, at: UrlOf): Html {
+function keyCard(key: ListedKey, { keys, csrf, form, notReplaced }: KeysView, say: Messages, at: UrlOf): Html {
   const path = at(`/keys/${encodeURIComponent(key.id)}`)
+  const isActive = key.shownState === 'active'
+  const active = keys.filter(({ shownState }) => shownState === 'active')
+  const replacement = isActive ? replacementAmong(key, active) : undefined
+  // An unfinished replacement may be listed already, but only its form, sent again, can show its plaintext.
+  const canBeReplaced = isActive && (replacement === undefined || notReplaced === 'unfinished')
   return html`<article class="key card">
 <header class="hstack"><h3>${key.name}</h3>${stateBadge(key, say)}</header>
 ${keyFacts(key, say)}
-<p class="hstack">${
+${replacement === undefined ? '' : html`<p class="replaced">${say.keys.replaced.by(replacement.name)} <strong>${stillUsed(key, say)}</strong></p>`}
+<div class="hstack">${
+    canBeReplaced && form !== undefined
+      ? html`<form method="post" action="${path}/replace">${csrfField(csrf)}<input type="hidden" name="once" value="${form.once}"><button class="outline" aria-label="${say.keys.replaceNamed(key.name)}">${say.keys.replace}</button></form>`
+      : ''
+  } ${
     key.shownState === 'revoked'
       ? ''
       : html`<a class="button outline" href="${path}/revoke" aria-label="${say.keys.revokeNamed(key.name)}">${say.keys.revoke}</a>`
-  } <a class="button outline" data-variant="danger" href="${path}/delete" aria-label="${say.keys.deleteNamed(key.name)}">${say.keys.delete}</a></p>
+  } <a class="button outline" data-variant="danger" href="${path}/delete" aria-label="${say.keys.deleteNamed(key.name)}">${say.keys.delete}</a></div>
 </article>`
 }
 
@@ -77,10 +113,11 @@ const stateBadge = ({ shownState }: ListedKey, say: Messages): Html =>
   html`<span class="badge" data-variant="${variants[shownState]}">${say.keys.states[shownState]}</span>`
 
 function keyFacts(key: ListedKey, say: Messages): Html {
-  const { lastUsedAt, expiresAt, revokedAt } = key
+  const { lastUsedAt, expiresAt, revokedAt, use, listedAtMs } = key
   return html`<dl class="facts">
 <div><dt>${say.keys.start}</dt><dd><code>${key.start ?? ''}…</code></dd></div>
 <div><dt>${say.keys.lastUsed}</dt><dd>${lastUsedAt === null ? say.keys.neverUsed : timeIn(say, lastUsedAt)}</dd></div>
+${use === undefined ? '' : useFacts(use, key.shownState === 'active', listedAtMs, say)}
 <div><dt>${say.keys.created}</dt><dd>${timeIn(say, key.createdAt)} <small class="text-light">${say.keys.createdBy(key.createdBy)}</small></dd></div>
 ${
   revokedAt == null
@@ -138,8 +175,14 @@ ${csrfField(csrf)}<button data-variant="danger">${texts.submit}</button>
   }
 }
 
-/** The only page that shows a plaintext key. */
-export const createdPage = (name: string, plaintext: string, say: Messages, at: UrlOf): Page => ({
+/** The only page that shows a plaintext key. `replaced`: the name of the key that it replaces. */
+export const createdPage = (
+  name: string,
+  plaintext: string,
+  replaced: string | undefined,
+  say: Messages,
+  at: UrlOf,
+): Page => ({
   title: say.created.title(name),
   content: html`<div class="single card">
 <h1>${say.created.title(name)}</h1>
@@ -153,6 +196,7 @@ export const createdPage = (name: string, plaintext: string, say: Messages, at: 
 <p>${say.created.care}</p>
 <p>${say.created.use}</p>
 <pre><code>Authorization: Bearer &lt;API_KEY&gt;</code></pre>
+${replaced === undefined ? '' : html`<p>${say.created.replaces(replaced)}</p>`}
 <p><a class="button" href="${at('/keys')}">${say.created.done}</a></p>
 </div>`,
 })

@@ -66,6 +66,12 @@ export const commands = {
     if (fields.size < before.size) keys.write(key, { kind: 'hash', fields }, keys.expiryOf(key))
     return before.size - fields.size
   },
+  hincrby: (keys, [key = '', field = '', by]) => {
+    const before = fieldsOf(keys, key)
+    const sum = integer(before.get(field) ?? '0') + integer(by)
+    keys.write(key, { kind: 'hash', fields: new Map([...before, [field, String(sum)]]) }, keys.expiryOf(key))
+    return sum
+  },
   hkeys: (keys, [key = '']) => [...fieldsOf(keys, key).keys()],
   hlen: (keys, [key = '']) => fieldsOf(keys, key).size,
   hvals: (keys, [key = '']) => [...fieldsOf(keys, key).values()],
@@ -86,7 +92,7 @@ export const commands = {
 } as const satisfies Record<string, Command>
 
 /** The commands that Redis refuses when out of memory. */
-export const growing: ReadonlySet<string> = new Set(['set', 'mset', 'incrby', 'hset', 'sadd'])
+export const growing: ReadonlySet<string> = new Set(['set', 'mset', 'incrby', 'hset', 'hincrby', 'sadd'])
 /** All commands that may write. */
 export const writing: ReadonlySet<string> = new Set([...growing, 'del', 'expire', 'pexpire', 'hdel', 'srem'])
 

@@ -1,0 +1,65 @@
+import { type EntityId, type EntityType, entityTypes, type TeamId } from '../model/ids.ts'
+import type { Instant } from '../model/instant.ts'
+import { countedUses, hourOf, type UseCounts } from './keyUse.ts'
+import type { RedisConnection } from './redis.ts'
+
+/** A change feed that a key has read in the last 90 days: when it asked last, and until when it has every change; null if that is unknown. */
+export type FeedRead = { readonly type: EntityType; readonly askedAt: Instant; readonly readTo: Instant | null }
+
+/** What `KeyUse` has shared about a key. All numbers are approximate. */
+export type ReadKeyUse = {
+  readonly lastHour: UseCounts
+  readonly lastDay: UseCounts
+  readonly feeds: readonly FeedRead[]
+}
+
+const hourMs = 3_600_000
+const hoursOfDay = 24
+
+/**
+ * Reads the use of a team's keys, also by API processes that have ended. Costs one round trip: 25 hashes of the team, and one of each key.
+ */
+export async function readKeyUse(
+  { client, keys }: RedisConnection,
+  teamId: TeamId,
+  keyIds: readonly EntityId[],
+  nowMs: number,
+): Promise<ReadonlyMap<EntityId, ReadKeyUse>> {
+  const hours = Array.from({ length: hoursOfDay + 1 }, (_, ago) => hourOf(nowMs - ago * hourMs))
+  const [counted, feeds] = await Promise.all([
+    Promise.all(hours.map((hour) => client.hgetall(keys.keyUse(hour, teamId)))),
+    Promise.all(keyIds.map((keyId) => client.hgetall(keys.feedUse(teamId, keyId)))),
+  ])
+  return new Map(
+    keyIds.map((keyId, at) => {
+      const byHour = counted.map((fields): UseCounts => {
+        const [requests = 0, refusals = 0, mistakes = 0] = countedUses.map((what) =>
+          Number(fields[`${what}/${keyId}`] ?? 0),
+        )
+        return { requests, refusals, mistakes }
+      })
+      const [lastHour, lastDay] = [sumOfLast(1, byHour, nowMs), sumOfLast(hoursOfDay, byHour, nowMs)]
+      return [keyId, { lastHour, lastDay, feeds: feedsIn(feeds[at] ?? {}) }]
+    }),
+  )
+}
+
+/**
+ * The counts of the last `hours` hours. `byHour`: the counts of the present hour of the clock, of the one before it, and so on. Example: at 12:15, the
+ * last hour is the hour from 12:00 and three quarters of the hour from 11:00, as if its requests were spread evenly.
+ */
+export function sumOfLast(hours: number, byHour: readonly UseCounts[], nowMs: number): UseCounts {
+  const partOfOldest = 1 - (nowMs % hourMs) / hourMs
+  const sumOf = (what: keyof UseCounts): number => {
+    const whole = byHour.slice(0, hours).reduce((sum, counts) => sum + counts[what], 0)
+    return whole + Math.round((byHour[hours]?.[what] ?? 0) * partOfOldest)
+  }
+  return { requests: sumOf('requests'), refusals: sumOf('refusals'), mistakes: sumOf('mistakes') }
+}
+
+const feedsIn = (fields: Readonly<Record<string, string>>): FeedRead[] =>
+  entityTypes.flatMap((type) => {
+    const askedAt = fields[`asked/${type}`]
+    if (askedAt === undefined) return []
+    return [{ type, askedAt: askedAt as Instant, readTo: (fields[`read/${type}`] ?? null) as Instant | null }]
+  })

@@ -1,0 +1,27 @@
+import { type Html, html } from '../../core/pages/html.ts'
+import type { KeyChange } from '../keyAudit.ts'
+import type { Messages } from './english.ts'
+import { timeIn } from './parts.ts'
+
+/** How many changes are shown at once; a click shows the others. */
+const shownAtOnce = 10
+
+/** The latest changes of a team's keys, newest first. `changes`: undefined if they cannot be read. */
+export function changeList(changes: readonly KeyChange[] | undefined, say: Messages): Html | '' {
+  if (changes === undefined || changes.length === 0) return ''
+  const { title, more } = say.changes
+  const earlier = changes.slice(shownAtOnce)
+  return html`<section class="changes mt-6" aria-labelledby="changes-title">
+<h2 id="changes-title">${title}</h2>
+${listOf(changes.slice(0, shownAtOnce), say)}
+${earlier.length === 0 ? '' : html`<details><summary>${more(earlier.length)}</summary>${listOf(earlier, say)}</details>`}
+</section>`
+}
+
+const listOf = (changes: readonly KeyChange[], say: Messages): Html =>
+  html`<ul class="unstyled" role="list">${changes.map((change) => html`<li>${changeText(change, say)}</li>`)}</ul>`
+
+function changeText({ at, by, change, key }: KeyChange, say: Messages): Html {
+  const start = key.start == null ? '' : html` <code>${key.start}…</code>`
+  return html`<strong>${say.changes.kinds[change]}</strong> ${key.name ?? key.id}${start} <small class="text-light">${timeIn(say, at)}, ${say.changes.by(by)}</small>`
+}
