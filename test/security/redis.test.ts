@@ -9,6 +9,7 @@ import { appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import { type EntityId, type Revision, type TeamId, teamList } from '../../src/core/model/ids.ts'
 import { AccountKeyStore } from '../../src/core/redis/accountKeyStore.ts'
+import { announceRebuild, readAnnouncedRebuild, withdrawRebuild } from '../../src/core/redis/announcedRebuild.ts'
 import { countRequests } from '../../src/core/redis/countRequests.ts'
 import { shareLookups } from '../../src/core/redis/keyLookups.ts'
 import { countKeyUse } from '../../src/core/redis/keyUse.ts'
@@ -94,6 +95,10 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await view.apply(team, keyId, deleted)
     await fold.complete()
     await view.isComplete()
+    const rebuild = { tag: generation, holder: 'holder' }
+    await announceRebuild(link, rebuild, 10_000)
+    await readAnnouncedRebuild(link)
+    await withdrawRebuild(link, rebuild)
     await serving.setServing(link, generation)
     await serving.readServing(link)
     await serving.redisTimeMs(link)
@@ -107,7 +112,15 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     const to = { tag: '2-0123456789abcdef' as GenerationTag, indices: round.indices }
     const reached = [{ type: 'forms' as const, partition: 0, to: 9n, timeMs: 9 }]
     const { cursorKeys } = round
-    await switchServing(link, { holder: 'holder', from: generation, to, cursorKeys, reached, replaced: new Set(), mayLackDeletions: false })
+    await switchServing(link, {
+      holder: 'holder',
+      from: generation,
+      to,
+      cursorKeys,
+      reached,
+      replaced: new Set(),
+      mayLackDeletions: false,
+    })
     await serving.setServing(link, generation)
     await knowsDeletions(link, generation)
     await storeLogStates(link, generation, new Map([['forms/0', 'replaced']]))
