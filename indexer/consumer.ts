@@ -15,8 +15,8 @@ import type { StartOffset } from './startOffsets.ts'
 const undecodableRetryMs = 5_000
 const roomPollMs = 10
 /**
- * How long (ms) the records of one turn wait for room (`inFlightBytes.ts`). The batches of all partitions wait with them. Then the topic is paused, so that the
- * other topics are read on.
+ * The longest wait (ms) for room in `inFlightBytes.ts`, summed over `recordsPerTurn` records. Meanwhile no batch of any partition is read. After this wait, the
+ * topic is paused, so that the other topics continue to be read.
  */
 const roomPatienceMs = 500
 /** More records in one turn of the event loop would delay heartbeats and responses. */
@@ -78,13 +78,13 @@ export class SourceConsumer {
     return this.#health
   }
 
-  decoding(): CheckOutcome {
+  decodingHealth(): CheckOutcome {
     const paused = this.assigned().filter(({ undecodable }) => undecodable !== undefined)
     const reasons = paused.map((partition) => `${partitionName(partition)}: ${partition.undecodable?.message}`)
     return reasons.length > 0 ? failed(reasons.join('; ')) : passed
   }
 
-  /** Rejects if a rebalance has ended the assignment; for an exception, see `GroupMember.commit`. */
+  /** Rejects if a rebalance has ended the assignment, except in one case (`GroupMember.commit`). */
   async commit(commits: readonly PartitionCommit[]): Promise<void> {
     await this.#member?.commit(commits)
   }
@@ -115,7 +115,7 @@ export class SourceConsumer {
   }
 
   /** Stops fetching for good. The partitions stay assigned, so that the records in flight can still be committed. */
-  pause(): void {
+  stopFetching(): void {
     this.#stop.abort()
     if (this.#assigned.size > 0) this.#member?.pause(this.assigned())
   }
@@ -147,9 +147,9 @@ export class SourceConsumer {
     const { startOffsets, keptMs, log, onRebalance } = this.#options
     onRebalance()
     // 1. Ends the former assignment: its records in flight do not advance commits any more.
-    const unassigned = this.#forgetAssignment()
+    const emptyAssignment = this.#forgetAssignment()
     // If the group rebalances again during step 2, or the consumer is stopped, this attempt has no effect.
-    const isCurrent = (): boolean => this.#assigned === unassigned && !this.#stop.signal.aborted
+    const isCurrent = (): boolean => this.#assigned === emptyAssignment && !this.#stop.signal.aborted
     try {
       // 2. Finds the start offsets. A committed offset may be for another generation of indices (`startOffsets.ts`).
       const starts = await startOffsets(partitions)
@@ -175,8 +175,10 @@ export class SourceConsumer {
     const state = this.#assigned.get(partitionName(batch))
     if (state === undefined || this.#fullTopics.has(batch.topic)) return false
     expectNext(state, position)
+    // Compaction has removed records of the batch.
     if (gapBelow !== undefined) state.visible.noteGap(gapBelow)
     const isAssigned = (): boolean => this.#assigned.get(partitionName(batch)) === state
+    // The batch has control records, or records of aborted transactions, which are not in `records`.
     if (skippedAtMs !== undefined) state.log.noteTime(position, skippedAtMs)
     let count = 0
     let patience = { leftMs: roomPatienceMs }
@@ -224,6 +226,7 @@ export class SourceConsumer {
       this.#inFlight.add(record.topic, -bytes)
       // After a rebalance, the next owner reads this record again.
       if (!state.left.aborted) {
+        // `markProcessed` returns how many processed records the position passes.
         const behind = state.processedBehind + 1 - state.offsets.markProcessed(entry)
         this.#inFlight.add(record.topic, (behind - state.processedBehind) * trackedBytes)
         state.processedBehind = behind
@@ -233,6 +236,7 @@ export class SourceConsumer {
     state.nextOffset = record.offset + 1n
   }
 
+  /** Ends the assignment. Returns the new, empty map: while `#assigned` is this map, nothing was assigned since. */
   #forgetAssignment(): Map<string, AssignedPartition> {
     const partitions = this.assigned()
     this.#assigned = new Map()

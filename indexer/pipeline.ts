@@ -151,13 +151,13 @@ export class Pipeline {
   async run(signal: AbortSignal): Promise<void> {
     const reading = this.consumer.run()
     await this.publisher.run(signal)
-    this.consumer.pause()
+    this.consumer.stopFetching()
     await reading
   }
 
   /** Waits up to 4 s for the records in flight, publishes progress within 3 s, and leaves the group. */
   async shutDown(): Promise<void> {
-    this.consumer.pause()
+    this.consumer.stopFetching()
     const deadline = AbortSignal.timeout(drainDeadlineMs)
     while (this.consumer.inFlightBytes > 0 && this.writer.health().ok && !deadline.aborted) await sleep(drainPollMs)
     try {
@@ -214,7 +214,7 @@ export class Pipeline {
       writer: this.writer.health(),
       publisher: this.publisher.health,
       consumer: this.consumer.health(),
-      decoding: this.consumer.decoding(),
+      decoding: this.consumer.decodingHealth(),
     }
   }
 }

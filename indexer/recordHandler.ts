@@ -17,7 +17,7 @@ type HandlerOptions = {
   readonly metrics: Pick<PipelineMetrics, 'records' | 'revisionConflicts'>
   readonly writer: Pick<BulkWriter, 'submit'>
   readonly publisher: Pick<ProgressPublisher, 'noteWrite'>
-  /** Undefined for a rebuild: the live indexers handle rejected records and account keys. */
+  /** Undefined for a rebuild: the live indexers handle rejected records and account keys, and the rebuild counts them as stale. */
   readonly serving:
     | {
         readonly deadLetters: Pick<DeadLetterWriter, 'noteAccepted' | 'reject'>
@@ -88,7 +88,7 @@ export class RecordHandler {
     }
   }
 
-  /** Counts a rejected record. A live indexer that still owns the partition first writes the record's dead letter. */
+  /** A live indexer that still owns the partition writes the record's dead letter. Others do nothing, and count the record as stale. */
   #reject(record: SourceRecord, assigned: AssignedPartition, problem: Problem, onProcessed: () => void): void {
     const { serving, metrics } = this.#options
     if (serving === undefined) {

@@ -72,7 +72,7 @@ export async function rebuild(options: CommandTools): Promise<void> {
 
   const failure = new AbortController()
   const toolsUntilFailed = { ...options, signal: AbortSignal.any([signal, failure.signal]) }
-  const forgotten = new ForgottenEntities(toolsUntilFailed, serving, rules, replaced)
+  const forgottenEntities = new ForgottenEntities(toolsUntilFailed, serving, rules, replaced)
   const pipeline = new RebuildPipeline(toolsUntilFailed, target, rules, (error) => failure.abort(error))
   const announcement = announceToMembers(redis, { tag: target.tag, holder })
   try {
@@ -82,11 +82,12 @@ export async function rebuild(options: CommandTools): Promise<void> {
     await pipeline.untilMembersHaveLeft()
     // 6. Copies, from the serving generation, the documents that the new one lacks.
     const reconciliation = new Reconciliation(toolsUntilFailed, serving, target, replaced)
-    await reconcileAll(toolsUntilFailed, reconciliation, forgotten)
-    const formerLetters = new FormerDeadLetters(toolsUntilFailed, serving, target, replaced)
-    await formerLetters.compare(pipeline.visible(), undefined)
+    await reconcileAll(toolsUntilFailed, reconciliation, forgottenEntities)
+    const formerDeadLetters = new FormerDeadLetters(toolsUntilFailed, serving, target, replaced)
+    await formerDeadLetters.compare(pipeline.visible(), undefined)
     // 7. Switches readers.
-    await switchOver({ tools: toolsUntilFailed, holder, pipeline, reconciliation, forgotten, formerLetters })
+    const parts = { holder, pipeline, reconciliation, forgottenEntities, formerDeadLetters }
+    await switchOver({ tools: toolsUntilFailed, ...parts })
   } catch (error) {
     failure.signal.throwIfAborted()
     await pipeline.stop()
@@ -122,8 +123,8 @@ export async function pruneLeftOver(
     options.report.step(`generation ${number} is left over and is removed`)
     if (decision === 'reconcile and remove' && complete !== undefined) {
       const reconciliation = new Reconciliation(options, complete, serving, replaced)
-      const forgotten = new ForgottenEntities(options, complete, rules, replaced)
-      await reconcileAll(options, reconciliation, forgotten).catch(unlessRemoved(complete))
+      const forgottenEntities = new ForgottenEntities(options, complete, rules, replaced)
+      await reconcileAll(options, reconciliation, forgottenEntities).catch(unlessRemoved(complete))
     }
     if (complete?.hasServed && !(await untilUnread(options, complete))) remaining.push(generation)
     else await generations.delete(generation)
@@ -132,10 +133,14 @@ export async function pruneLeftOver(
 }
 
 /** Copies documents in passes, until a pass is short enough to be repeated under the lock of the switch. */
-async function reconcileAll(options: CommandTools, reconciliation: Reconciliation, forgotten: ForgottenEntities) {
-  const { compared, copied } = await reconciliation.pass((kind, old) => forgotten.postponesCopy(kind, old))
+async function reconcileAll(
+  options: CommandTools,
+  reconciliation: Reconciliation,
+  forgottenEntities: ForgottenEntities,
+) {
+  const { compared, copied } = await reconciliation.pass((kind, old) => forgottenEntities.postponesCopy(kind, old))
   options.report.step(`${compared} documents compared, ${copied} copied`)
-  await forgotten.copyWithRecord(reconciliation)
+  await forgottenEntities.copyWithRecord(reconciliation)
   while ((await reconciliation.pass()).compared > smallPassDocuments);
 }
 

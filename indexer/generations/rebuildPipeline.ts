@@ -194,11 +194,12 @@ export class RebuildPipeline {
    * if a log was replaced while it was read.
    */
   async expectUndisturbed(): Promise<void> {
-    await this.expectOwn()
+    await this.expectStillOwned()
     if (this.#hasAppendTimes) await this.#expectSameLogs()
   }
 
-  async expectOwn(): Promise<void> {
+  /** Throws if the generation was deleted, or taken over by another rebuild. */
+  async expectStillOwned(): Promise<void> {
     const { number, tag, writeAliases } = this.#generation
     const filled = (await generationsOf(this.#tools).find()).find(({ complete }) => complete?.tag === tag)
     if (filled === undefined) throw new Error(`generation ${number} was deleted: run the rebuild again`)

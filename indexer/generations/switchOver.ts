@@ -17,7 +17,7 @@ import { SwitchLock } from './switchLock.ts'
 
 /** The deadline (ms) of each request to Elasticsearch; shorter than the lock. */
 const switchTimeoutMs = 5_000
-const passWholeDeadlineMs = 5_000
+const passesDeadlineMs = 5_000
 const aliasesDeadlineMs = 60_000
 const pollMs = 1_000
 
@@ -27,17 +27,17 @@ type SwitchParts = {
   readonly holder: string
   readonly pipeline: RebuildPipeline
   readonly reconciliation: Reconciliation
-  readonly forgotten: ForgottenEntities
-  readonly formerLetters: FormerDeadLetters
+  readonly forgottenEntities: ForgottenEntities
+  readonly formerDeadLetters: FormerDeadLetters
 }
 
 /**
- * Switches readers to the new generation. If a step before the script in Redis fails, the lock is released, and positions of the serving generation are
- * published again. Until the switch, live indexers write the old generation, also records above the rebuild's commits. After the switch, they start at these
+ * Switches readers to the new generation. If a step before the script in Redis fails, the lock is released, and indexers resume publishing positions of the
+ * serving generation. Until the switch, live indexers write the old generation, also records above the rebuild's commits. After the switch, they start at these
  * commits or below: the new generation misses no record.
  */
 export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void> {
-  const { holder, pipeline, reconciliation, forgotten, formerLetters } = parts
+  const { holder, pipeline, reconciliation, forgottenEntities, formerDeadLetters } = parts
   const { elasticsearch, redis, report, clock, signal } = tools
   const { from: serving, to: target } = reconciliation
   const generations = generationsOf(tools, switchTimeoutMs)
@@ -47,25 +47,28 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
   const lock = await SwitchLock.acquire(redis, holder)
   report.step('switching')
   try {
-    // 2. Reads to the present ends of the topics. No published position of the serving generation is above them.
+    // 2. Reads to the present ends of the topics. No published position of the serving generation is above them. Then writes tombstones of entities that
+    // the serving generation has, and whose deletions Kafka has removed unread.
     const reached = await pipeline.readToTheEnd(lock.limit())
     const mayLackDeletions = pipeline.mayLackDeletions()
     await pipeline.untilRejectedAreCommitted(serving, lock.limit())
-    const dropped = await forgotten.drop(reconciliation, clock(), lock)
+    const tombstoneCount = await forgottenEntities.drop(reconciliation, clock(), lock)
     // 3. Ends the writes of the pipeline: a write after the switch would become visible without a new list version.
     if (!(await pipeline.stop())) throw new Error('the new generation is not written in time: run the rebuild again')
     // 4. Copies every document that was written to the serving generation until now, and makes it searchable.
-    await passWhole(tools, reconciliation, lock)
+    await passUntilCompared(tools, reconciliation, lock)
     await refreshEveryCopy(elasticsearch, Object.values(target.indices), { signal, requestTimeout: switchTimeoutMs })
     await lock.extend()
-    await formerLetters.compare(reached, lock)
-    const formerLetterCount = await formerLetters.count(lock)
-    // 5. Stores the keys that decide whether the cursors of followers stay valid.
-    await pipeline.expectOwn()
+    // 5. Counts the entities whose states were dead letters until now, and are in the new generation: followers have passed their positions.
+    await formerDeadLetters.compare(reached, lock)
+    const formerLetterCount = await formerDeadLetters.count(lock)
+    // 6. Stores the keys that decide whether the cursors of followers stay valid.
+    await pipeline.expectStillOwned()
     if ((await generations.serving())?.tag !== serving.tag)
       throw new Error(`generation ${serving.number} does not serve any more: run the rebuild again`)
-    const cursorKeys = await describeFeed(tools, generations, reconciliation, dropped > 0 || formerLetterCount > 0)
-    // 6. Switches in one script, which also releases the lock: the next request of each reader searches the new generation.
+    const hasMissed = tombstoneCount > 0 || formerLetterCount > 0
+    const cursorKeys = await describeFeed(tools, generations, reconciliation, hasMissed)
+    // 7. Switches in one script, which also releases the lock: the next request of each reader searches the new generation.
     const switched = await switchServing(redis, {
       holder,
       from: serving.tag,
@@ -75,31 +78,38 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
       mayLackDeletions,
       reached: reached.map(({ topic, ...partition }) => ({ ...partition, type: entityTypeIn(topic, tools.config) })),
     })
+    if (switched.kind !== 'switched') throw new Error(`${reasonOf(switched)}: run the rebuild again`)
     if (formerLetterCount > 0)
       report.step(
         `${formerLetterCount} entities have states that were dead letters until now: followers of changes start anew`,
       )
-    if (switched.kind !== 'switched') throw new Error(`${reasonOf(switched)}: run the rebuild again`)
   } finally {
     await lock.release()
   }
   report.step(`generation ${target.number} serves`)
-  // 7. Moves the aliases. If this process dies first, an indexer or the next rebuild moves them.
+  // 8. Moves the aliases. If this process dies first, an indexer or the next rebuild moves them.
   await moveAliases(tools, target)
 }
 
-/** Compares every write to the old generation that has started before this call, also writes that some copies of a shard get later. */
-async function passWhole({ signal }: CommandTools, reconciliation: Reconciliation, lock: SwitchLock): Promise<void> {
+/**
+ * Repeats passes of the reconciliation until they have compared, with the new generation, every write to the old one that started before this call: some
+ * copies of a shard get a write later than others.
+ */
+async function passUntilCompared(
+  { signal }: CommandTools,
+  reconciliation: Reconciliation,
+  lock: SwitchLock,
+): Promise<void> {
   await lock.extend()
   await reconciliation.pass()
   const writes = reconciliation.startedWrites
-  const isWhole = async (): Promise<boolean> => {
+  const hasCompared = async (): Promise<boolean> => {
     await lock.extend()
     if (reconciliation.hasCompared(writes)) return true
     await reconciliation.pass()
     return false
   }
-  if (!(await until(isWhole, passWholeDeadlineMs, signal)))
+  if (!(await until(hasCompared, passesDeadlineMs, signal)))
     throw new Error('copies of the old generation lack what others have: run the rebuild again')
 }
 

@@ -30,13 +30,16 @@ import { createVisibleLists } from './visibleLists.ts'
 import { createWaiting, WaitingRoom } from './waiting.ts'
 
 const defaultPort = 3_000
-/** The patience with slow readers (`slowReaders.ts`) while more than half of the answer memory, exports or large pages are in use. */
+/**
+ * The patience with slow readers (`slowReaders.ts`) while more than half is taken of the answer memory, of the places for exports, or of the places for
+ * large pages.
+ */
 const patienceWhenFullMs = 30_000
 
-/** Listens once the checks pass, or after three seconds, so also while an engine is unreachable. */
+/** Listens once the checks pass, at the latest after three seconds, so also while an engine is unreachable. */
 export async function startApi(service: Serving, nowMs: () => number = Date.now, elapsedMs?: () => number) {
   const { config, log, release } = service
-  const { listener, patienceMs, checks, close } = openApi(service, nowMs, elapsedMs)
+  const { listener, patienceMs, checks, close } = assembleApi(service, nowMs, elapsedMs)
   await service.untilAble(checks)
   const address = { port: config.PORT ?? defaultPort, host: config.HOST }
   const server = await serve(listener, address, answerClientError(log), patienceMs)
@@ -47,12 +50,12 @@ export async function startApi(service: Serving, nowMs: () => number = Date.now,
 }
 
 /** `elapsedMs`: a monotonic clock. `close` ends the requests that wait for a change. */
-export function openApi(service: Opening, nowMs: () => number, elapsedMs: () => number = () => performance.now()) {
+export function assembleApi(service: Opening, nowMs: () => number, elapsedMs: () => number = () => performance.now()) {
   const { config, engines, metrics } = service
   const elasticsearch = engines.elasticsearch(config)
   const { redis, accountKeys } = openStores(service, elasticsearch)
   const keyUse = countKeyUse(redis, nowMs, Math.random)
-  // Before Redis is closed: a process that is stopped loses no numbers.
+  // Runs before Redis is closed (last in, first out): a stopped process adds its last counts of key uses to Redis.
   service.release('use of keys', () => keyUse.share())
   const search = readPrimaries(openSearchClient(elasticsearch, config.INDEX_PREFIX, config.INDEX_ANSWERS), elapsedMs)
   const indexReader = createIndexReader(search, config.DEEP_PAGE_FROM)
@@ -97,7 +100,6 @@ export const command = serviceCommand({
   start: startApi,
 })
 
-/** The middlewares check a request in this order. */
 function listen(
   service: Opening,
   keyUse: KeyUse,

@@ -14,7 +14,7 @@ import { jsonSchemaOf, pageSchema, servedSchema } from './openapi/jsonSchema.ts'
 import * as parameter from './parameters.ts'
 import { type Filters, scoreClauses, termClauses, windowClauses } from './search/clauses.ts'
 
-/** By parameter: the index field whose exact value the parameter selects. */
+/** By parameter: the index field whose whole value the parameter selects. */
 export const indexFields = {
   email: 'summary.examinee.email',
   examineeId: 'summary.examinee.examineeId',
@@ -64,6 +64,7 @@ export const submissionsFilters = (
     ),
     ...[...(selection['answer.<code>'] ?? []), ...(selection.answers ?? [])].map(([code, values]) => {
       requireIndexedAnswers(hasAnswers, `answer.${code}`)
+      // A term is the code with its length, then the value.
       return { terms: { [answerField(code)]: values.map((value) => answerBeginning(code) + value) } }
     }),
     ...scoreClauses(selection.minScore, selection.maxScore),

@@ -6,7 +6,7 @@ import { fromRedis, type RedisConnection } from '../core/redis/redis.ts'
 import type { CursorKey } from '../core/redis/visiblePositions.ts'
 import { type CursorKeyId, keyIdOf } from './changeCursor.ts'
 
-/** Cursor keys are cached, so that "nothing new" is answered without a further round trip to Redis. */
+/** Reads teams' lists with their visible positions. Caches cursor keys, so that "nothing new" is answered without a further round trip to Redis. */
 export type VisibleLists = {
   /** A key that this process has read, maybe of a former generation. */
   cachedKey(id: CursorKeyId): CursorKey | undefined
@@ -17,7 +17,7 @@ export type VisibleLists = {
   ): Promise<{ readonly freshness: Freshness; readonly visible: VisibleList | undefined }>
 }
 
-/** A generation has two, one for each entity type. */
+/** A generation has two cursor keys, one for each entity type. */
 const maxKeys = 100
 
 export function createVisibleLists(redis: RedisConnection): VisibleLists {

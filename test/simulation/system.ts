@@ -5,7 +5,7 @@ import type { CommandTools } from '../../indexer/engineCommand.ts'
 import { rebuild } from '../../indexer/generations/rebuild.ts'
 import { fillAsMember } from '../../indexer/generations/rebuildMembers.ts'
 import { startIndexer } from '../../indexer/indexer.ts'
-import { openApi } from '../../src/api/startApi.ts'
+import { assembleApi } from '../../src/api/startApi.ts'
 import { type Config, readConfig } from '../../src/core/config/config.ts'
 import { createLog } from '../../src/core/monitoring/log.ts'
 import type { Service } from '../../src/core/process/lifecycle.ts'
@@ -73,7 +73,7 @@ export class System {
 
   startApi(): void {
     this.#start('api', async (service, running) => {
-      const { listener, close } = openApi(service, Date.now)
+      const { listener, close } = assembleApi(service, Date.now)
       service.release('waiting requests', async () => close())
       Object.assign(running, { listener })
     })

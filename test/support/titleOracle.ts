@@ -6,8 +6,8 @@ import {
   hangulPairs,
   isKana,
   isSpelt,
-  requiredWords,
-  type SoughtWord,
+  requiredParts,
+  type SoughtPart,
   soughtReadings,
   splitWhere,
   type TitleWord,
@@ -30,7 +30,7 @@ export function matchingTitles<Form>(forms: readonly Form[], titleOf: (form: For
 }
 
 /** Whether a word is among the first eight, which may match inside words and be misspelt. */
-const isFree = (words: readonly SoughtWord[], at: number): boolean =>
+const isFree = (words: readonly SoughtPart[], at: number): boolean =>
   words
     .slice(0, at + 1)
     .map((word) => (word.every(isSpelt) ? word.length : partsOf(word).length))
@@ -49,23 +49,23 @@ function holds(title: string, typed: string): boolean {
   return isPiece && read.folded.includes(foldTitle(typed))
 }
 
-function holdsWords(read: Read, sought: readonly SoughtWord[]): boolean {
+function holdsWords(read: Read, sought: readonly SoughtPart[]): boolean {
   const [first, ...others] = sought
   if (first !== undefined && others.length === 0 && isSingle(first) && !first[0].isMarked)
     return read.isWithin(textOf(first))
-  return requiredWords(sought).every((word, at, all) => hasWord(read, word, isFree(all, at), at === 0))
+  return requiredParts(sought).every((word, at, all) => hasWord(read, word, isFree(all, at), at === 0))
 }
 
 /** Whether the text, with its punctuation, is also searched as a substring. */
-const isPunctuated = (sought: readonly SoughtWord[], piece: string): boolean =>
+const isPunctuated = (sought: readonly SoughtPart[], piece: string): boolean =>
   /[+#]$/.test(piece) || sought.some(([, ...joined]) => joined.some(({ gap }) => gap === 'mark'))
 
 function resembles(title: string, typed: string, mostMistakes: number): boolean {
   const read = readTitle(title, mostMistakes)
   return soughtReadings(typed)
-    .map(requiredWords)
+    .map(requiredParts)
     .some((required) => {
-      const isMet = (word: SoughtWord, at: number): boolean => {
+      const isMet = (word: SoughtPart, at: number): boolean => {
         const isFreeHere = isFree(required, at)
         return hasWord(read, word, isFreeHere, at === 0) || (isFreeHere && hasSimilar(read, word))
       }
@@ -84,7 +84,7 @@ function readTitle(title: string, mostMistakes = 0) {
   }
 }
 
-function hasWord(read: Read, word: SoughtWord, isFree: boolean, isFirst: boolean): boolean {
+function hasWord(read: Read, word: SoughtPart, isFree: boolean, isFirst: boolean): boolean {
   if (!word.every(isSpelt)) return isCovered(read, word, isFirst)
   if (!isFree) return word.every(({ text }) => read.isBegun(text))
   if (isSingle(word)) return hasPlain(read, word[0])
@@ -97,7 +97,7 @@ function hasWord(read: Read, word: SoughtWord, isFree: boolean, isFirst: boolean
 
 const hasPlain = (read: Read, word: TitleWord): boolean => (isLong(word) ? read.isWithin : read.isBegun)(word.text)
 
-function isCovered(read: Read, [first, ...others]: SoughtWord, isFirst = false): boolean {
+function isCovered(read: Read, [first, ...others]: SoughtPart, isFirst = false): boolean {
   if (others.length === 0) return first.kind === 'emoji' ? read.words.includes(first.text) : read.isBegun(first.text)
   const all = [first, ...others]
   const isPair = (before: TitleWord | undefined, after: TitleWord | undefined): boolean => {
@@ -114,7 +114,7 @@ function isCovered(read: Read, [first, ...others]: SoughtWord, isFirst = false):
   )
 }
 
-function hasSimilar(read: Read, word: SoughtWord): boolean {
+function hasSimilar(read: Read, word: SoughtPart): boolean {
   if (!word.every(isSpelt)) return hasSimilarKana(read, word)
   if (isSingle(word)) return isSimilarPlain(read, word[0])
   // Short parts must not match separately: a/b does not find every title with an a and a b.
@@ -122,16 +122,16 @@ function hasSimilar(read: Read, word: SoughtWord): boolean {
   return isEach || (areJoinable(word) && isSimilar(read, textOf(word)))
 }
 
-function hasSimilarKana(read: Read, word: SoughtWord): boolean {
+function hasSimilarKana(read: Read, word: SoughtPart): boolean {
   const parts = partsOf(word)
   const canBeMisspelt = parts.some((part) => part.every(isKana) && isForgiven({ kind: 'cjk', text: textOf(part) }))
-  const isMet = (part: SoughtWord): boolean =>
+  const isMet = (part: SoughtPart): boolean =>
     (isSingle(part) && isSpelt(part[0]) ? hasPlain(read, part[0]) : isCovered(read, part)) ||
     (part.every(isKana) && isSimilar(read, textOf(part)))
   return canBeMisspelt && parts.every(isMet)
 }
 
-const partsOf = (word: SoughtWord): SoughtWord[] =>
+const partsOf = (word: SoughtPart): SoughtPart[] =>
   splitWhere(word, (before, after) => after.gap !== 'none' || isKana(before) !== isKana(after))
 
 function isSimilarPlain(read: Read, word: TitleWord): boolean {
@@ -177,6 +177,6 @@ function mistakes(a: readonly string[], b: readonly string[]): number {
   return cell(a.length, b.length)
 }
 
-const isSingle = (word: SoughtWord): boolean => word.length === 1 && isSpelt(word[0])
+const isSingle = (word: SoughtPart): boolean => word.length === 1 && isSpelt(word[0])
 const isLong = ({ kind, text, isMarked }: TitleWord): boolean =>
   !isMarked && ((kind === 'letters' && [...text].length >= 3) || (kind === 'hangul' && [...text].length >= 2))

@@ -14,16 +14,17 @@ export type Filters = readonly [Filter, ...Filter[]]
 export const newestFirst = [{ teamId: 'asc' }, { position: 'desc' }] as const
 export const oldestFirst = [{ teamId: 'asc' }, { position: 'asc' }] as const
 
-/** Every search of a team uses this query, `largeOf`, or the query of `searchChanges.ts`. */
+/** Every search of a team uses this query, `largeRowsOf`, or the query of `searchChanges.ts`. */
 export const ofTeam = (teamId: TeamId, filter: Filter): Clause => ({
   bool: { filter: [{ term: { teamId } }, ...filter] },
 })
 
-export const largeOf = (teamId: TeamId, part: EntityPart): Clause => ({
+/** The team's rows whose `part` is larger than `largeBytes`: only these have its size (`sizeField`). */
+export const largeRowsOf = (teamId: TeamId, part: EntityPart): Clause => ({
   bool: { filter: [{ term: { [`large.${part}Of`]: teamId } }] },
 })
 
-export const bytesOf = (part: EntityPart): string => `large.${part}Bytes`
+export const sizeField = (part: EntityPart): string => `large.${part}Bytes`
 
 export const countOnly = { size: 0, track_total_hits: true }
 
@@ -33,9 +34,10 @@ export const countAtMostOne = { ...countOnly, terminate_after: 1 }
 export const keysOnly = (part: EntityPart) => ({
   _source: false,
   stored_fields: '_none_',
-  docvalue_fields: [{ field: bytesOf(part) }],
+  docvalue_fields: [{ field: sizeField(part) }],
 })
 
+/** `beyond-all`: the window begins after, or ends before, every `Instant`, so nothing matches. */
 export const windowClauses = (field: string, since?: WindowBound, until?: WindowBound): Clause[] =>
   since === 'beyond-all' || until === 'beyond-all' ? [{ match_none: {} }] : rangeClauses(field, since, until)
 
@@ -51,7 +53,10 @@ export const termClauses = (field: string, value: string | undefined): Clause[] 
 
 export const scoreField = 'summary.result.score'
 
-/** A lower bound of 0 becomes -0, which Elasticsearch sorts below 0: else scores of -0 would be missed. It is text: JSON would have 0. */
+/**
+ * A lower bound of 0 becomes -0, which Elasticsearch sorts below 0: else scores of -0 would be missed. The bound is a string, because
+ * `JSON.stringify(-0)` is `0`.
+ */
 export const scoreClauses = (min?: number, max?: number): Clause[] =>
   rangeClauses(scoreField, min === 0 ? '-0.0' : min, max)
 

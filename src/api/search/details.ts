@@ -3,7 +3,7 @@ import { isTombstone } from '../../core/elasticsearch/documentFormat.ts'
 import { kindsOf } from '../../core/elasticsearch/indices.ts'
 import { rawElements, rawMembers } from '../../core/json/rawJson.ts'
 import { type DocumentId, documentId, type EntityId, isIdentifier } from '../../core/model/ids.ts'
-import { allOf, parse } from './hits.ts'
+import { expectCount, parse } from './hits.ts'
 import { ElasticsearchUnavailable, noCopyReason, overloads, requestShard, type SearchedList } from './searchClient.ts'
 
 /**
@@ -44,7 +44,7 @@ const sourceStart = ',"_source":'
 
 /**
  * Splits an `_mget` response without parsing it, at the text that begins each document's envelope. If this text occurs more often, a source contains
- * it. If so, the response is scanned as JSON.
+ * it, and the response is scanned as JSON.
  */
 function splitDocuments(bytes: Buffer, count: number): readonly Buffer[] {
   const starts: number[] = []
@@ -53,10 +53,10 @@ function splitDocuments(bytes: Buffer, count: number): readonly Buffer[] {
   const documents = isPlain
     ? starts.map((start, at) => bytes.subarray(start, (starts[at + 1] ?? bytes.length - 1) - 1))
     : scanDocuments(bytes.toString())
-  return allOf(count, documents)
+  return expectCount(count, documents)
 }
 
-/** `rawElements` and `rawMembers` require valid JSON. */
+/** Empty if the text is no JSON: `rawElements` and `rawMembers` require valid JSON. */
 const scanDocuments = (text: string): readonly Buffer[] =>
   parse(text) === undefined
     ? []
@@ -65,7 +65,7 @@ const scanDocuments = (text: string): readonly Buffer[] =>
 const foundSchema = z.object({ _id: z.string(), found: z.boolean() })
 const failedSchema = z.object({ error: z.object({ type: z.string(), reason: z.string().nullish() }) })
 
-/** In a document's envelope, only ids and numbers precede `_source`, so the first `_source` is the envelope's. */
+/** Nothing that precedes `_source` in a document's envelope can contain `sourceStart`, so its first occurrence is the envelope's. */
 function readDocument(document: Buffer, kind: string, expectedId: DocumentId | undefined): Detail {
   const sourceAt = document.indexOf(sourceStart)
   const envelope = parse(sourceAt === -1 ? document.toString() : `${document.toString('latin1', 0, sourceAt)}}`)

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EntityId } from '../../core/model/ids.ts'
-import { type Filter, type Filters, largeOf } from './clauses.ts'
+import { type Filter, type Filters, largeRowsOf } from './clauses.ts'
 import { type Detail, readDetails } from './details.ts'
-import { allOf, type RowKey } from './hits.ts'
+import { expectCount, type RowKey } from './hits.ts'
 import { hasAny } from './indexReader.ts'
 import { maxRows, type Pages, type Rows, readParts, weighDetails } from './largeRows.ts'
 import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
@@ -108,7 +108,7 @@ export type WalkedSnapshot = Pick<ListSnapshot, 'countsOf' | 'keys'>
 /** Newest first, in batches of at most `limit`. Rejects if Elasticsearch returns fewer keys than it counted rows. */
 export async function* walkList(snapshot: WalkedSnapshot, filter: Filter, limit: number, runQuery: RunQuery): Keys {
   for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), limit))
-    yield allOf(count, await runQuery((signal) => snapshot.keys(filter, { clause, skip: 0 }, limit, signal)))
+    yield expectCount(count, await runQuery((signal) => snapshot.keys(filter, { clause, skip: 0 }, limit, signal)))
 }
 
 /** For a list without large rows. Does not read keys, which only add the sizes of large rows. */
@@ -121,7 +121,7 @@ function readSmallRows(snapshot: ListSnapshot, filter: Filter, runQuery: RunQuer
     const [firstRow] = part
     if (firstRow === undefined) return []
     const rows = runQuery((signal) => snapshot.rows(filter, firstRow, part.length, signal), bytes)
-    return allOf(part.length, await rows)
+    return expectCount(part.length, await rows)
   })
 }
 
@@ -137,7 +137,7 @@ export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQ
   async function* weighed(): Keys {
     for await (const keys of pages) {
       const ids = keys.map(({ id }) => id)
-      const isAnyLarge = await runQuery((signal) => hasAny(list, largeOf(list.teamId, 'detail'), signal))
+      const isAnyLarge = await runQuery((signal) => hasAny(list, largeRowsOf(list.teamId, 'detail'), signal))
       const weights = isAnyLarge ? await runQuery((signal) => weighDetails(list, ids, signal)) : []
       yield keys.map((key, at) => ({ ...key, bytes: weights[at] }))
     }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type EntityPart, idInPosition, summaryDelimiter } from '../../core/elasticsearch/documentFormat.ts'
 import type { EntityId } from '../../core/model/ids.ts'
 import { attempt } from '../../core/model/schema.ts'
-import { bytesOf } from './clauses.ts'
+import { sizeField } from './clauses.ts'
 import { ElasticsearchUnavailable, requestShard, type SearchedList } from './searchClient.ts'
 
 export type SearchBody = Readonly<Record<string, unknown>>
@@ -58,7 +58,7 @@ export async function searchTeam(
 }
 
 /**
- * Cuts the summaries of a `_search` response out at their delimiters, and parses the rest. Throws `ElasticsearchUnavailable` unless every shard
+ * Cuts the summaries of a `_search` response out at each `summaryDelimiter`, and parses the rest. Throws `ElasticsearchUnavailable` unless every shard
  * succeeded.
  */
 export function readAnswer(bytes: Buffer): SearchAnswer {
@@ -78,10 +78,10 @@ export function readAnswer(bytes: Buffer): SearchAnswer {
 }
 
 /** Throws `ElasticsearchUnavailable` unless each hit has a summary. */
-export const rowsIn = ({ hits, summaries }: SearchAnswer): readonly Buffer[] => allOf(hits.length, summaries)
+export const rowsIn = ({ hits, summaries }: SearchAnswer): readonly Buffer[] => expectCount(hits.length, summaries)
 
 /** Throws `ElasticsearchUnavailable` unless there are `count` items. */
-export function allOf<Item>(count: number, items: readonly Item[]): readonly Item[] {
+export function expectCount<Item>(count: number, items: readonly Item[]): readonly Item[] {
   if (items.length === count) return items
   throw new ElasticsearchUnavailable('partial', `${items.length} were found of ${count}`)
 }
@@ -102,7 +102,7 @@ export const keysIn = ({ hits }: SearchAnswer, part: EntityPart): readonly RowKe
   hits.map(({ sort, fields }) => {
     const position = sort?.[1]
     if (typeof position !== 'string') throw new ElasticsearchUnavailable('partial', 'a hit has no position')
-    const size = fields?.[bytesOf(part)]?.[0]
+    const size = fields?.[sizeField(part)]?.[0]
     return { position, id: idInPosition(position), bytes: size === undefined ? undefined : Number(size) }
   })
 
@@ -114,4 +114,5 @@ export function parseWith<T>(schema: z.ZodType<T>, value: unknown): T {
   throw new ElasticsearchUnavailable('partial', `${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`)
 }
 
+/** Undefined if the text is no JSON. */
 export const parse = (text: string): unknown => attempt(() => JSON.parse(text))

@@ -14,7 +14,7 @@ export interface IndexReader extends SearchClient {
   readonly deepPageFrom: number
   /** Reads in the cached snapshot of the version. If the version is unknown or the snapshot is gone, opens a new one for this read. */
   readonly readSnapshot: <T>(list: SearchedList & Versioned, read: (snapshot: ListSnapshot) => Promise<T>) => Promise<T>
-  /** By list and part: whether any row of this version has a large part (`hasLarge`). */
+  /** By list and `EntityPart`: whether that part of any row was larger than `largeBytes` at `version` (`largeRows.ts`). */
   readonly largeParts: LRUCache<string, { readonly version: ListVersion; readonly hasLarge: boolean }>
 }
 
@@ -67,7 +67,7 @@ function snapshotCache(): IndexReader['readSnapshot'] {
         return await read(snapshot)
       } catch (error) {
         if (!(error instanceof ElasticsearchUnavailable) || maySucceedLater.has(error.reason)) throw error
-        // The snapshot was closed for a newer version or with its index, or lost with its node.
+        // The snapshot was closed because a newer version replaced it, or was lost with its index or node.
         forget()
       }
     }

@@ -1,6 +1,6 @@
 import { type EntityPart, largeBytes } from '../../core/elasticsearch/documentFormat.ts'
 import { documentId, type EntityId, isIdentifier, teamList } from '../../core/model/ids.ts'
-import { keysOnly, largeOf, newestFirst } from './clauses.ts'
+import { keysOnly, largeRowsOf, newestFirst } from './clauses.ts'
 import { keysIn, type RowKey, searchTeam } from './hits.ts'
 import { hasAny, type ListAt } from './indexReader.ts'
 import type { RunQuery } from './queryTurns.ts'
@@ -15,7 +15,7 @@ export async function hasLarge(list: ListAt, part: EntityPart, runQuery: RunQuer
   const cacheKey = `${teamList(type, teamId)} ${part}`
   const cached = largeParts.get(cacheKey)
   if (version !== null && cached?.version === version) return cached.hasLarge
-  const isAnyLarge = await runQuery((signal) => hasAny(list, largeOf(teamId, part), signal))
+  const isAnyLarge = await runQuery((signal) => hasAny(list, largeRowsOf(teamId, part), signal))
   if (version !== null) largeParts.set(cacheKey, { version, hasLarge: isAnyLarge })
   return isAnyLarge
 }
@@ -35,7 +35,7 @@ export async function weighDetails(
 ): Promise<readonly (number | undefined)[]> {
   const withId = { ids: { values: ids.map((id) => documentId(list.teamId, id)) } }
   // If the team has no large detail, the first filter matches nothing, and Elasticsearch looks up no id.
-  const query = { bool: { filter: [largeOf(list.teamId, 'detail'), withId] } }
+  const query = { bool: { filter: [largeRowsOf(list.teamId, 'detail'), withId] } }
   const body = { query, sort: newestFirst, size: ids.length, track_total_hits: false, ...keysOnly('detail') }
   const keys = keysIn(await searchTeam(list, body, signal), 'detail')
   const largeDetails = new Map(keys.map(({ id, bytes }) => [id, bytes]))

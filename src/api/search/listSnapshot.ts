@@ -6,7 +6,7 @@ import {
   createdWithin,
   type Filter,
   keysOnly,
-  largeOf,
+  largeRowsOf,
   newestFirst,
   ofTeam,
   oldestFirst,
@@ -107,7 +107,7 @@ function listSnapshot(list: SearchedList, opened: OpenedPointInTime): ListSnapsh
     },
 
     async hasLargeRows(signal) {
-      return hits.totalOf(await send({ query: largeOf(teamId, 'summary'), ...countAtMostOne }, signal)) > 0
+      return hits.totalOf(await send({ query: largeRowsOf(teamId, 'summary'), ...countAtMostOne }, signal)) > 0
     },
 
     async rows(filter, { clause, skip }, limit, signal) {
@@ -121,7 +121,10 @@ function listSnapshot(list: SearchedList, opened: OpenedPointInTime): ListSnapsh
 
     async rowsOf(keys, signal) {
       const clause: Clause = { terms: { position: keys.map(({ position }) => position) } }
-      return hits.allOf(keys.length, hits.rowsIn(await search([clause], { ...inOrder, size: keys.length }, signal)))
+      return hits.expectCount(
+        keys.length,
+        hits.rowsIn(await search([clause], { ...inOrder, size: keys.length }, signal)),
+      )
     },
 
     close,

@@ -7,9 +7,9 @@ export type RunQuery = <Answer>(send: (signal: AbortSignal) => Promise<Answer>, 
  * with 503 if other teams use the room. Everything that waits or runs is aborted when the client disconnects.
  */
 export interface QueryTurns {
-  /** Runs a query for a whole answer: waits up to two seconds for a turn, and ends after five. */
+  /** Runs a query for a whole answer: waits up to two seconds for a turn, and ends five seconds after the call. */
   readonly run: RunQuery
-  /** Runs a query for a part of a streamed answer: waits up to 30 seconds for a turn, and ends after 35. */
+  /** Runs a query for a part of a streamed answer: waits up to 30 seconds for a turn, and ends 35 seconds after the call. */
   readonly runPart: RunQuery
   /**
    * Reserves memory for a whole answer; waits up to two seconds. A later call with more bytes reserves the difference. The returned function, or the

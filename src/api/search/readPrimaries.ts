@@ -41,7 +41,7 @@ export function readPrimaries(client: SearchClient, elapsedMs: () => number): Se
     const name = nameOf(shard)
     const sinceMs = elapsedMs()
     const cached = onlyCopies.get(name)
-    // Searches the alias, because it may point to another index than the cached one by now.
+    // From the cache: only the node. The alias is searched, because it may point to another index by now.
     if (cached !== undefined && sinceMs - cached.sinceMs < onlyCopyMs)
       return { ...cached.primary, searched: shard.alias }
     const primary = await findPrimary(client, shard, signal)
@@ -54,13 +54,13 @@ export function readPrimaries(client: SearchClient, elapsedMs: () => number): Se
     if (shard === undefined) return await client.send(request, signal)
     for (;;) {
       const primary = await primaryOf(shard, signal)
-      // The request fails with Elasticsearch's own error, which names the missing index or shard.
+      // Elasticsearch answers 404 for a missing index, and its own error for a shard without a primary.
       if (primary === undefined) return await client.send(request, signal)
       const preference = `_only_nodes:${primary.node}`
-      // The index is searched, because a node with an outdated cluster state may resolve the alias to a former index.
+      // Not from the cache: the index is searched, because a node with an outdated cluster state may resolve the alias to a former index.
       const path = request.path.replace(shard.alias, primary.searched)
       const sent = client.send({ ...request, path, querystring: { ...querystring, preference } }, signal)
-      const answer = await sent.catch(undefinedWithoutCopy)
+      const answer = await sent.catch(ignoreMovedPrimary)
       if (answer?.isFound === true) return answer
       onlyCopies.delete(nameOf(shard))
       await sleep(pauseMs, undefined, { signal }).catch(() => {
@@ -73,8 +73,8 @@ export function readPrimaries(client: SearchClient, elapsedMs: () => number): Se
 
 const nameOf = ({ alias, teamId }: Shard): string => `${alias} ${teamId}`
 
-/** After these errors, the primary is looked up again: the node has lost its copy, or has no such index. */
-function undefinedWithoutCopy(error: unknown): undefined {
+/** Throws, unless the node has lost its copy or has no such index: then the primary is requested again. */
+function ignoreMovedPrimary(error: unknown): undefined {
   if (!(error instanceof ElasticsearchUnavailable) || !['no-copy', 'missing-index'].includes(error.reason)) throw error
 }
 

@@ -1,7 +1,7 @@
 import { type EntityPart, largeBytes } from '../../core/elasticsearch/documentFormat.ts'
 import { type DocumentId, documentId, type EntityId, entityIdOf } from '../../core/model/ids.ts'
 import type { LogPosition } from '../../core/model/logPosition.ts'
-import { bytesOf, type Clause } from './clauses.ts'
+import { type Clause, sizeField } from './clauses.ts'
 import { findDetails } from './exportRows.ts'
 import { type SearchAnswer, searchTeam } from './hits.ts'
 import type { ListAt } from './indexReader.ts'
@@ -99,7 +99,7 @@ async function readSmallRows(changes: ChangesSearch, turns: QueryTurns): Promise
   const release = await turns.reserve(mostBytes)
   const rows = await readUpToLimit(changes, (selection) =>
     turns.run(
-      async (signal) => rowsIn(await search({ ...changes, ...selection }, {}, signal), changes.pick),
+      async (signal) => changeRowsIn(await search({ ...changes, ...selection }, {}, signal), changes.pick),
       mostBytes,
     ),
   )
@@ -107,19 +107,22 @@ async function readSmallRows(changes: ChangesSearch, turns: QueryTurns): Promise
   return { rows, next: nextAfter(rows, changes.limit) }
 }
 
-/** Reads positions and sizes first, then the rows, in parts of bounded bytes. */
+/** Reads positions and sizes first, then the rows, in parts of bounded bytes (`readParts`). */
 async function readByKeys(changes: ChangesSearch, turns: QueryTurns): Promise<RowsPage> {
-  const part = changes.view === 'full' ? 'detail' : 'summary'
+  const entityPart = changes.view === 'full' ? 'detail' : 'summary'
   const allKeys = await readUpToLimit(changes, (selection) =>
-    turns.run(async (signal) => keysIn(await search({ ...changes, ...selection }, keysOnly(part), signal), part)),
+    turns.run(async (signal) =>
+      changeKeysIn(await search({ ...changes, ...selection }, changeKeysOnly(entityPart), signal), entityPart),
+    ),
   )
   const keys = keysOfOnePage(allKeys)
   if (keys.length === 0) return { rows: [], next: undefined }
+  // The first row may be larger than a page.
   await turns.reserve(Math.max(keys[0]?.bytes ?? 0, Math.min(mostBytesOf(keys), maxPageBytes + mostPartBytes)))
   const rows: Row[] = []
   let keysRead = 0
   let bytes = 0
-  const readRows = part === 'detail' ? readWhole : readSummaries
+  const readRows = entityPart === 'detail' ? readWhole : readSummaries
   const read = async (keysOfPart: readonly ChangeKey[], mostBytes: number): Promise<readonly Buffer[]> => {
     const rowsOfPart = await readRows(changes, keysOfPart, mostBytes, turns.run)
     rows.push(...rowsOfPart)
@@ -154,7 +157,7 @@ const sharedPosition = 0
 
 /**
  * Rows that were carried over share position 0. After such a row, the next page begins at position 0, with the row's sort key. A
- * deletion at position 0 sorts after these rows, so the next page begins at position 1.
+ * deletion at position 0 has no sort key and sorts after these rows: after it, the next page begins at position 1.
  */
 function placeAfter(row: RowPlace | undefined): PlaceInWalk | undefined {
   if (row === undefined) return undefined
@@ -196,9 +199,9 @@ function search(
 
 const anyOf = (clauses: readonly Clause[]): Clause => ({ bool: { should: [...clauses], minimum_should_match: 1 } })
 
-const keysOnly = (part: EntityPart): Options => ({
+const changeKeysOnly = (entityPart: EntityPart): Options => ({
   _source: false,
-  docvalue_fields: ['changedAt', 'tombstone.deletedAt', bytesOf(part)],
+  docvalue_fields: ['changedAt', 'tombstone.deletedAt', sizeField(entityPart)],
 })
 
 type Hit = SearchAnswer['hits'][number]
@@ -214,11 +217,11 @@ function sortKeyOf({ sort }: Hit): string | undefined {
   return typeof sortKey === 'string' ? sortKey : undefined
 }
 
-function keysIn({ hits }: SearchAnswer, part: EntityPart): readonly ChangeKey[] {
+function changeKeysIn({ hits }: SearchAnswer, entityPart: EntityPart): readonly ChangeKey[] {
   return hits.map((hit) => {
     const [deletedAt] = hit.fields?.['tombstone.deletedAt'] ?? []
     const [changedAt = deletedAt] = hit.fields?.['changedAt'] ?? []
-    const [size] = hit.fields?.[bytesOf(part)] ?? []
+    const [size] = hit.fields?.[sizeField(entityPart)] ?? []
     const bytes = size === undefined ? undefined : Number(size)
     const isDeleted = deletedAt !== undefined
     const sortKey = sortKeyOf(hit)
@@ -236,7 +239,7 @@ const timeOf = (time: string | undefined): string => {
   throw new ElasticsearchUnavailable('partial', 'a hit has no time of change')
 }
 
-function rowsIn({ hits, summaries }: SearchAnswer, pick: PickRow): readonly Row[] {
+function changeRowsIn({ hits, summaries }: SearchAnswer, pick: PickRow): readonly Row[] {
   let next = 0
   return hits.map((hit): Row => {
     const { changedAt, tombstone } = hit._source ?? {}
@@ -270,13 +273,15 @@ const readSummaries: ReadRows = async (changes, keys, bytes, runQuery) => {
   const withIds: Clause = { ids: { values: keys.map(({ id }) => documentId(teamId, id)) } }
   const narrowed = { ...changes, ranges, after: undefined, limit: keys.length }
   const answer = runQuery((signal) => search(narrowed, {}, signal, maxBytes, [withIds]), bytes)
-  return rowsIn(await answer, changes.pick)
+  return changeRowsIn(await answer, changes.pick)
 }
 
 /**
- * Reads whole entities, which may be newer than their keys. An entity that was deleted since is left out: the deletion comes in the next walk. If
- * Elasticsearch has refused a record's detail, the record is a dead letter. Its row has the former detail, or is left out without a former one. When
- * the dead letter is replayed, the row gets a new position (`listToRepeat` of the indexer), and comes in a later walk.
+ * Reads whole entities, which may be newer than their keys. An entity that was deleted since is left out: the deletion comes in the next walk.
+ *
+ * If Elasticsearch has accepted a record's list document and refused its detail, the record is a dead letter, but has a row: with the former detail;
+ * without one, the row is left out. When the dead letter is replayed, the row gets a new position (`listToRepeat` of the indexer), and comes in a
+ * later walk.
  */
 const readWhole: ReadRows = async ({ list, pick }, keys, bytes, runQuery) => {
   const live = keys.filter(({ isDeleted }) => !isDeleted).map(({ id }) => id)

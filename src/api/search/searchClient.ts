@@ -9,7 +9,7 @@ export type SearchRequest = {
   readonly path: string
   readonly querystring?: Readonly<Record<string, string | boolean>>
   readonly body?: Readonly<Record<string, unknown>>
-  /** For a request to one team's shard, which `readPrimaries.ts` sends to the primary. `alias`: the alias or name of the list's index. */
+  /** For a request to one team's shard, which `readPrimaries.ts` sends to the primary. `alias`: the searched index, by its read alias or name. */
   readonly shard?: List & { readonly alias: string }
   /** Above this, the request rejects with `AnswerTooLong`. */
   readonly maxBytes?: number
@@ -19,7 +19,7 @@ export type SearchRequest = {
 
 export type SearchClient = {
   readonly indexPrefix: string
-  /** `INDEX_ANSWERS`. */
+  /** Whether the indices have the answers of submissions (`INDEX_ANSWERS`). */
   readonly hasAnswers: boolean
   /** Resolves for status 200 (`bytes`: raw JSON) and 404. Rejects with `ElasticsearchUnavailable`, `AnswerTooLong` or `InvalidSearch`. */
   send(request: SearchRequest, signal: AbortSignal): Promise<{ readonly isFound: boolean; readonly bytes: Buffer }>
@@ -27,7 +27,7 @@ export type SearchClient = {
 
 export type SearchedList = SearchClient &
   List & {
-    /** Read with the freshness of the request; undefined: search by the read aliases. */
+    /** Read in one step with the list version and watermark of the request, which are true of these indices. Undefined: the read aliases are searched. */
     readonly indices: ListIndices | undefined
   }
 
@@ -68,7 +68,7 @@ export class AnswerTooLong extends Error {
   override readonly name = 'AnswerTooLong'
 }
 
-/** Sends a request to the team's shard: of the index that the list's `indices` name, else of the read alias. */
+/** Sends a request to the team's shard of the list or detail index: of the one in `indices`, else of the one with the read alias. */
 export async function requestShard(
   { indexPrefix, send, type, teamId, indices }: SearchedList,
   kind: DocumentKind,
@@ -118,7 +118,7 @@ function classifyClientError(error: unknown): unknown {
     const detail = `${status} ${type}`
     if (reason.startsWith(noCopyReason)) return new ElasticsearchUnavailable('no-copy', type)
     if (status === 429 || overloads.has(type)) return new ElasticsearchUnavailable('overloaded', detail)
-    return status === 400 && !faultless.has(type)
+    return status === 400 && !notOurFault.has(type)
       ? new InvalidSearch(detail, type)
       : new ElasticsearchUnavailable('refused', detail)
   }
@@ -132,9 +132,9 @@ function classifyClientError(error: unknown): unknown {
 }
 
 /** Errors of status 400 that are not the fault of the request. */
-const faultless = new Set(['index_closed_exception', 'task_cancelled_exception', 'search_phase_execution_exception'])
+const notOurFault = new Set(['index_closed_exception', 'task_cancelled_exception', 'search_phase_execution_exception'])
 
-/** Begins the reason of an error: the node in `preference` has no copy of the shard. */
+/** The reason of an error begins so if the node in `preference` has no copy of the shard. */
 export const noCopyReason = 'no data nodes with '
 
 /** Too little memory or too many requests, with any status. */

@@ -1,6 +1,6 @@
 import { largeBytes } from '../../core/elasticsearch/documentFormat.ts'
 import { type Filter, type Filters, newestFirst, ofTeam } from './clauses.ts'
-import { allOf, rowsIn, searchTeam, totalOf } from './hits.ts'
+import { expectCount, rowsIn, searchTeam, totalOf } from './hits.ts'
 import type { ListAt } from './indexReader.ts'
 import { hasLarge, mostBytesOf } from './largeRows.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
@@ -99,7 +99,7 @@ async function largePage(snapshot: ListSnapshot, filter: Filter, request: PageRe
 export async function findPageKeys(snapshot: ListSnapshot, filter: Filter, request: PageRequest, signal: AbortSignal) {
   const { total, range } = await rangeOf(snapshot, filter, request, signal)
   const keys = range === undefined ? [] : await snapshot.keys(filter, range, request.limit, signal)
-  return { total, keys: allOf(rowsOn(request, total), keys) }
+  return { total, keys: expectCount(rowsOn(request, total), keys) }
 }
 
 function rangeOf(snapshot: ListSnapshot, filter: Filter, request: PageRequest, signal: AbortSignal) {

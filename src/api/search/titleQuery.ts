@@ -5,7 +5,7 @@ import * as titles from '../../core/model/titles.ts'
 import type { Clause } from './clauses.ts'
 
 const maxExpansions = 50
-/** So many typed words are free: they may match inside words of the title, and be misspelt. This bounds the cost of a search. */
+/** Up to this number, the first typed words are free: they may match inside words of the title, and be misspelt. This bounds the cost of a search. */
 const maxFreeWords = 8
 /** Longer texts are searched in pieces: Elasticsearch refuses a wildcard with 315 equal characters. */
 const maxWildcardLength = 300
@@ -15,45 +15,48 @@ const minLoneLength = 3
 const minLengthForFirstTypo = 6
 
 /**
- * Titles that contain the typed text, or all of its words in any order, also inside words. Among several typed words, a word of digits, and a word of
- * one or two letters, match only the beginnings of words. Punctuation matters where it joins words or stands alone.
+ * Titles that contain the typed text, or all of its words except stop words, in any order; free words (`maxFreeWords`) also inside words. Among
+ * several typed words, a word of digits, and a word of one or two letters, match only the beginnings of words. Punctuation matters where it joins
+ * words or stands alone.
  */
 export function exactTitle(teamId: TeamId, typed: string): Clause {
   const terms = termsOf(teamId)
+  // Grouped digits have two readings: 10,000 is two words, or 10000.
   const [reading = [], ...otherReadings] = titles.soughtReadings(typed)
   const folded = foldCharacters(typed)
-  const [firstWord] = reading
-  if (firstWord === undefined) return terms.inRawTitle(folded)
-  const mayBeginInside = isPlain(firstWord) && !firstWord[0].isMarked
-  // A text with punctuation between its words may begin inside a word of the title, where a search by words does not find it.
-  const isPunctuated = reading.some((word) => word.slice(1).some(({ gap }) => gap === 'mark'))
+  const [firstPart] = reading
+  if (firstPart === undefined) return terms.inRawTitle(folded)
+  const mayBeginInside = isWord(firstPart) && !firstPart[0].isMarked
+  // A text with punctuation between its words may begin inside a word: a search by words does not find `tection-law` in "Protection-Law".
+  const isPunctuated = reading.some((part) => part.slice(1).some(({ gap }) => gap === 'mark'))
   return any([
+    // A trailing + or # is part of a word (C++), but not in a title where a letter follows: `a+` finds "A+B".
     ...(isPunctuated || /[+#]$/.test(folded) ? [terms.inRawTitle(folded)] : []),
-    // Without punctuation, a search by words finds a text that begins inside a word, unless its first word is too short for that.
-    ...(mayBeginInside && reading.length > 1 && !titles.mayStandInside(firstWord[0])
+    // Without punctuation, a search by words finds a text that begins inside a word, unless the first word is too short: `ty law` in "Safety Law".
+    ...(mayBeginInside && reading.length > 1 && !titles.mayStandInside(firstPart[0])
       ? [terms.inFoldedTitle(titles.foldTitle(typed))]
       : []),
-    ...[reading, ...otherReadings].map((words) => exactWords(terms, words)),
+    ...[reading, ...otherReadings].map((parts) => exactReading(terms, parts)),
   ])
 }
 
-function exactWords(terms: Terms, reading: readonly titles.SoughtWord[]): Clause {
+function exactReading(terms: Terms, reading: readonly titles.SoughtPart[]): Clause {
   const [first, ...others] = reading
-  const isOneWord = first !== undefined && others.length === 0 && isPlain(first) && !first[0].isMarked
+  const isOneWord = first !== undefined && others.length === 0 && isWord(first) && !first[0].isMarked
   if (isOneWord) return terms.containing(first[0].text)
-  return all(typedWords(titles.requiredWords(reading)).map((word) => exactWord(terms, word)))
+  return all(typedParts(titles.requiredParts(reading)).map((part) => exactPart(terms, part)))
 }
 
 /** If `exactTitle` finds nothing: one typo a word, then two typos, which takes four times as long. */
 export function similarTitles(teamId: TeamId, typed: string): Clause[] {
-  const readings = titles.soughtReadings(typed).map((reading) => typedWords(titles.requiredWords(reading)))
+  const readings = titles.soughtReadings(typed).map((reading) => typedParts(titles.requiredParts(reading)))
   const [oneTypo = [], twoTypos = []] = [1, 2].map((maxTypos) => {
     const terms = termsOf(teamId, maxTypos)
-    const clauses = readings.flatMap((words) =>
-      allExactOrSimilar(words, (word) => ({
-        // `exactTitle` has found nothing: a single word need not be searched exactly again.
-        exact: words.length === 1 ? [] : [exactWord(terms, word)],
-        similar: word.isFree ? similarWord(terms, word.word) : [],
+    const clauses = readings.flatMap((parts) =>
+      allExactOrSimilar(parts, (part) => ({
+        // `exactTitle` has found nothing: a single part need not be searched exactly again.
+        exact: parts.length === 1 ? [] : [exactPart(terms, part)],
+        similar: part.isFree ? similarPart(terms, part.words) : [],
       })),
     )
     return clauses.length === 0 ? [] : [any(clauses)]
@@ -71,31 +74,31 @@ function allExactOrSimilar<Part>(
   return [all(clauses.map(({ exact, similar }) => any([...exact, ...similar])))]
 }
 
-type TypedWord = { readonly word: titles.SoughtWord; readonly isFirst: boolean; readonly isFree: boolean }
+type TypedPart = { readonly words: titles.SoughtPart; readonly isFirst: boolean; readonly isFree: boolean }
 
-function typedWords(words: readonly titles.SoughtWord[]): TypedWord[] {
+function typedParts(parts: readonly titles.SoughtPart[]): TypedPart[] {
   let count = 0
-  return words.map((word, at) => {
-    count += word.every(titles.isSpelt) ? word.length : titles.kanaParts(word).length
-    return { word, isFirst: at === 0, isFree: count <= maxFreeWords }
+  return parts.map((words, at) => {
+    count += words.every(titles.isSpelt) ? words.length : titles.kanaParts(words).length
+    return { words, isFirst: at === 0, isFree: count <= maxFreeWords }
   })
 }
 
-function exactWord(terms: Terms, { word, isFirst, isFree }: TypedWord): Clause {
-  if (!word.every(titles.isSpelt)) return besideNeighbours(terms, word, isFirst && !word[0].isMarked)
-  if (!isFree) return all(word.map(({ text }) => terms.starting(text)))
-  if (isPlain(word)) return exactPlain(terms, word[0])
-  return any([...exactJoined(terms, word), terms.inFoldedTitle(` ${word.map(({ text }) => text).join(' ')}`)])
+function exactPart(terms: Terms, { words, isFirst, isFree }: TypedPart): Clause {
+  if (!words.every(titles.isSpelt)) return besideNeighbours(terms, words, isFirst && !words[0].isMarked)
+  if (!isFree) return all(words.map(({ text }) => terms.starting(text)))
+  if (isWord(words)) return exactWord(terms, words[0])
+  return any([...exactJoined(terms, words), terms.inFoldedTitle(` ${words.map(({ text }) => text).join(' ')}`)])
 }
 
-const exactPlain = (terms: Terms, word: titles.TitleWord): Clause =>
+const exactWord = (terms: Terms, word: titles.TitleWord): Clause =>
   titles.mayStandInside(word) ? terms.containing(word.text) : terms.starting(word.text)
 
 /**
- * Matches words as one word: `e-mail` finds "email", `covid19` finds "COVID-19". Words that punctuation joins to a short word match only whole words:
- * `a/b` does not find "about".
+ * Matches words as one word: `e-mail` finds "email", `covid19` finds "COVID-19". If punctuation joins them to a text shorter than `minWordLength`, the
+ * text must be a whole word: `a/b` does not find "about".
  */
-function exactJoined(terms: Terms, words: titles.SoughtWord): Clause[] {
+function exactJoined(terms: Terms, words: titles.SoughtPart): Clause[] {
   if (!titles.areJoinable(words)) return []
   const text = titles.textOf(words)
   if (words.every(({ isMarked }) => !isMarked)) return [terms.containing(text)]
@@ -106,7 +109,7 @@ function exactJoined(terms: Terms, words: titles.SoughtWord): Clause[] {
  * Each typed CJK character must be adjacent to at least one of the neighbours it was typed with: 四级英语 finds 英语四级, 学数 does not find 数学. With
  * `mayBeginInside`, a word before the first character may begin inside a word of the title.
  */
-function besideNeighbours(terms: Terms, words: titles.SoughtWord, mayBeginInside = false): Clause {
+function besideNeighbours(terms: Terms, words: titles.SoughtPart, mayBeginInside = false): Clause {
   const [only, ...others] = words
   if (others.length === 0) return only.kind === 'emoji' ? terms.equal(only.text) : terms.starting(only.text)
   const pairs = words.slice(1).map((word, at) => {
@@ -123,18 +126,18 @@ function besideNeighbours(terms: Terms, words: titles.SoughtWord, mayBeginInside
   return all(clauses)
 }
 
-/** Empty if the word must be exact. */
-function similarWord(terms: Terms, words: titles.SoughtWord): Clause[] {
+/** Empty if the part must be exact. */
+function similarPart(terms: Terms, words: titles.SoughtPart): Clause[] {
   if (!words.every(titles.isSpelt)) return similarKana(terms, words)
-  if (isPlain(words)) return similarPlain(terms, words[0])
+  if (isWord(words)) return similarWord(terms, words[0])
   const wordByWord = allExactOrSimilar(words, (word) => ({
-    exact: [exactPlain(terms, word)],
-    similar: similarPlain(terms, word),
+    exact: [exactWord(terms, word)],
+    similar: similarWord(terms, word),
   }))
   return titles.areJoinable(words) ? [...wordByWord, ...similarText(terms, titles.textOf(words))] : wordByWord
 }
 
-function similarPlain(terms: Terms, word: titles.TitleWord): Clause[] {
+function similarWord(terms: Terms, word: titles.TitleWord): Clause[] {
   const pairs = titles.hangulPairs(word)
   return [...(pairs.length < 2 ? [] : [inPairs(terms, pairs)]), ...similarText(terms, word.text)]
 }
@@ -154,13 +157,14 @@ function similarText(terms: Terms, text: string): Clause[] {
 }
 
 /** Only kana may be misspelt; other characters must match. */
-const similarKana = (terms: Terms, words: titles.SoughtWord): Clause[] =>
+const similarKana = (terms: Terms, words: titles.SoughtPart): Clause[] =>
   allExactOrSimilar(titles.kanaParts(words), (part) => ({
-    exact: [isPlain(part) ? exactPlain(terms, part[0]) : besideNeighbours(terms, part)],
+    exact: [isWord(part) ? exactWord(terms, part[0]) : besideNeighbours(terms, part)],
     similar: part.every(titles.isKana) ? similarText(terms, titles.textOf(part)) : [],
   }))
 
-const isPlain = (word: titles.SoughtWord): boolean => word.length === 1 && titles.isSpelt(word[0])
+/** Whether a part is a single word that may be joined or misspelt. */
+const isWord = (part: titles.SoughtPart): boolean => part.length === 1 && titles.isSpelt(part[0])
 
 /** Clauses on the index terms of a team's titles; a term has no space. */
 interface Terms {

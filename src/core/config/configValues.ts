@@ -13,7 +13,7 @@ export const itemsOf = (value: string | undefined): string[] =>
 
 const controlCharacter = /\p{Cc}/u
 
-/** Empty counts as not set. Refuses line breaks, which often come with a secret that was read from a file. */
+/** Empty counts as not set. Refuses control characters, such as the line breaks that often come with a secret that was read from a file. */
 export const setting = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((value, context) => {
     if (typeof value === 'string' && controlCharacter.test(value))
@@ -105,17 +105,17 @@ export const elasticsearchUrls = list(
 )
 
 /** The client would read other text as database 0. */
-const namesDatabase = (value: string): boolean => {
+const hasValidDatabase = (value: string): boolean => {
   const { pathname = '', searchParams } = URL.parse(value) ?? {}
   return /^\/?(\d{1,9})?$/.test(pathname) && /^\d{0,9}$/.test(searchParams?.get('db') ?? '')
 }
 export const redisUrl = engineUrl(/^rediss?:$/, 'must be a redis:// or rediss:// URL')
-  .refine(namesDatabase, 'must end in the number of a database, such as /2, or name none')
+  .refine(hasValidDatabase, 'must end in the number of a database, such as /2, or name none')
   // Drops `/0`, the default: the client would send SELECT, which a Redis user may not be permitted.
   .transform((value) => value.replace(/^(rediss?:\/\/[^/?#]*\/)0+(?=$|[?#])/i, '$1'))
 
 const isLoopback = (hostname: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
-/** Nobody must read or change a sign-in on its way. */
+/** Nobody must read or change a sign-in or a token on its way. */
 const isSecureUrl = (value: string): boolean => {
   const url = URL.parse(value)
   return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))

@@ -31,15 +31,15 @@ type WithSecrets = {
 export function readSecretFiles(environment: Environment): WithSecrets {
   const values: Record<string, string | undefined> = { ...environment }
   const problems = new Map<string, Problem>()
-  for (const [path, name] of fileVariables) {
-    const file = environment[path]
+  for (const [fileVariable, name] of fileVariables) {
+    const file = environment[fileVariable]
     if (file === undefined) continue
     try {
       if (values[name] !== undefined) throw new Error(`must not be set together with ${name}`)
       values[name] = readFileSync(file, 'utf8').replace(/[\r\n]+$/, '')
       if (values[name] === '') throw new Error(`names ${file}, which is empty`)
     } catch (error) {
-      problems.set(name, { path, rule: (error as Error).message })
+      problems.set(name, { path: fileVariable, rule: (error as Error).message })
     }
   }
   return { values, problems }
@@ -53,7 +53,7 @@ export type ConfigResult<Settings> =
 export interface ReloadedSettings<Settings> {
   /** Reads the files at most once a second, so it may be called for every request. */
   latest(): Settings
-  /** Called when the files become unusable, or unusable in another way. `latest` then returns the last usable settings. */
+  /** To be assigned: called when the files become unusable, or unusable in another way. `latest` then returns the last usable settings. */
   onProblems(problems: readonly Problem[]): void
 }
 

@@ -18,7 +18,7 @@ export type TitleWord = {
   /** Whether punctuation stands right before the word: .net, (emea). */
   readonly isMarked: boolean
   /** Whether its digits continue the preceding number: the 000 of 10,000, 10.000, 10'000 and 10 000. */
-  readonly isGroup: boolean
+  readonly isDigitGroup: boolean
 }
 
 const cjk = '[\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Bopomofo}ー]'
@@ -41,12 +41,12 @@ export function titleWords(title: string): TitleWord[] {
   let previous = ''
   return [...folded.matchAll(wordPattern)].map(({ 0: text, index, groups = {} }) => {
     const between = folded.slice(end, index)
-    const isGroup = isGroupAfter(previous, between, text)
+    const isDigitGroup = isGroupAfter(previous, between, text)
     end = index + text.length
     previous = text
     const kind = kinds.find((name) => groups[name] !== undefined) ?? 'letters'
     const gap = between === '' ? 'none' : /\s/.test(between) ? 'space' : 'mark'
-    return { kind, text, gap, isMarked: /[^\s\p{M}]$/u.test(between), isGroup }
+    return { kind, text, gap, isMarked: /[^\s\p{M}]$/u.test(between), isDigitGroup }
   })
 }
 
@@ -57,7 +57,7 @@ function isGroupAfter(before: string, between: string, text: string): boolean {
 }
 
 const withGroupsJoined = (words: readonly TitleWord[]): TitleWord[] =>
-  splitWhere(words, (_, after) => !after.isGroup).flatMap((run) => {
+  splitWhere(words, (_, after) => !after.isDigitGroup).flatMap((run) => {
     // A number that ends with a group of two digits is a decimal fraction or a list: 1,25.
     const isNumber = run.length > 1 && /^\d{3}/.test(run.at(-1)?.text ?? '')
     return isNumber ? [{ ...run[0], text: textOf(run) }] : run
@@ -157,7 +157,7 @@ function termsOf(words: readonly TitleWord[]): Terms {
   }
 }
 
-/** Pairs of adjacent CJK characters, and of a CJK character with the word before or after it, whatever stands between them. */
+/** Pairs of adjacent CJK characters; the last of these alone; pairs of a CJK character and the word before or after it, whatever stands between. */
 const neighbours = (words: readonly TitleWord[]): string[] =>
   words.flatMap((word, at) => {
     const next = words[at + 1]
@@ -192,11 +192,11 @@ const startsOf = ({ text }: TitleWord): string[] =>
 /** Pieces that overlap by half, so that any text of up to half a piece lies within one of them. */
 const overlappingPieces = (text: string): string[] => piecesOf(text, pieceLength, 2)
 
-/** Splits into pieces that begin every `length` letters and are `lengths * length` letters long. */
-export function piecesOf(text: string, length: number, lengths = 1): string[] {
+/** Splits into pieces that begin every `step` letters and are `stepsPerPiece * step` letters long. */
+export function piecesOf(text: string, step: number, stepsPerPiece = 1): string[] {
   const letters = [...text]
-  const count = Math.max(1, Math.ceil(letters.length / length) - lengths + 1)
-  return Array.from({ length: count }, (_, at) => letters.slice(at * length, (at + lengths) * length).join(''))
+  const count = Math.max(1, Math.ceil(letters.length / step) - stepsPerPiece + 1)
+  return Array.from({ length: count }, (_, at) => letters.slice(at * step, (at + stepsPerPiece) * step).join(''))
 }
 
 const cut = (text: string, length: number): string => [...text].slice(0, length).join('')
@@ -204,23 +204,23 @@ const cut = (text: string, length: number): string => [...text].slice(0, length)
 const unique = (terms: readonly string[]): string[] => [...new Set(terms)]
 
 /** A part of a search text without spaces: a word; words joined by punctuation or a change to digits; CJK characters with adjacent words; an emoji. */
-export type SoughtWord = readonly [TitleWord, ...TitleWord[]]
+export type SoughtPart = readonly [TitleWord, ...TitleWord[]]
 
 /** English stop words: a title may lack these, but not the other words of a search. */
 const optionalWords =
   /^(?:a|an|and|are|as|at|be|by|for|from|in|into|is|it|its|of|on|or|that|the|their|these|this|those|to|was|were|with)$/
 
 /** The distinct parts of each reading (`readings`) of a search text. Punctuation alone has no parts. */
-export const soughtReadings = (typed: string): SoughtWord[][] =>
+export const soughtReadings = (typed: string): SoughtPart[][] =>
   readings(titleWords(typed)).map((words) => {
-    const groups = splitWhere(words, areSeparateParts)
-    return [...new Map(groups.map((group) => [textOf(group), group])).values()]
+    const parts = splitWhere(words, areSeparateParts)
+    return [...new Map(parts.map((part) => [textOf(part), part])).values()]
   })
 
-/** The last word is required, because it may be a half-typed longer word. */
-export function requiredWords(sought: readonly SoughtWord[]): readonly SoughtWord[] {
-  const isOptional = (word: SoughtWord): boolean => word.length === 1 && optionalWords.test(word[0].text)
-  return sought.every(isOptional) ? sought : sought.filter((word, at) => at === sought.length - 1 || !isOptional(word))
+/** The last part is required, because it may be a half-typed longer word. */
+export function requiredParts(parts: readonly SoughtPart[]): readonly SoughtPart[] {
+  const isOptional = (part: SoughtPart): boolean => part.length === 1 && optionalWords.test(part[0].text)
+  return parts.every(isOptional) ? parts : parts.filter((part, at) => at === parts.length - 1 || !isOptional(part))
 }
 
 /** Whether a word is long enough to be searched for inside other words. */

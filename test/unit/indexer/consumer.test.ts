@@ -244,11 +244,11 @@ test('waiting records keep their own bytes in memory, not those of their fetches
 
 test('a partition pauses at an undecodable batch until the batch can be decoded', async () => {
   const bench = await joined()
-  expect(bench.consumer.decoding()).toEqual(passed)
+  expect(bench.consumer.decodingHealth()).toEqual(passed)
   expect(await bench.bring([0], new Undecodable('its checksum is wrong'))).toBe(false)
-  expect(bench.consumer.decoding()).toEqual(failed('forms/0: its checksum is wrong'))
+  expect(bench.consumer.decodingHealth()).toEqual(failed('forms/0: its checksum is wrong'))
   expect(await bench.bring([1])).toBe(true)
-  expect(bench.consumer.decoding()).toEqual(passed)
+  expect(bench.consumer.decodingHealth()).toEqual(passed)
 })
 
 test('a late batch of an earlier assignment does not affect the next one', async () => {
@@ -274,7 +274,7 @@ test('the backoff after crashed members starts anew once a member has joined', a
         await untilAssigned(bench)
       }
       if (runs < 7) throw new Error('crashed')
-      bench.consumer.pause()
+      bench.consumer.stopFetching()
     },
   })
   await bench.consumer.run()

@@ -1,7 +1,7 @@
 import {
   type Clause,
   createdWithin,
-  largeOf,
+  largeRowsOf,
   ofTeam,
   scoreClauses,
   termClauses,
@@ -15,8 +15,8 @@ const form: Clause = { term: { formId: 'f1' } }
 
 test.each<[string, () => Clause, Clause[]]>([
   ['rows', () => ofTeam(team, [form]), [{ term: { teamId: 'acme' } }, form]],
-  ['large summaries', () => largeOf(team, 'summary'), [{ term: { 'large.summaryOf': 'acme' } }]],
-  ['large details', () => largeOf(team, 'detail'), [{ term: { 'large.detailOf': 'acme' } }]],
+  ['large summaries', () => largeRowsOf(team, 'summary'), [{ term: { 'large.summaryOf': 'acme' } }]],
+  ['large details', () => largeRowsOf(team, 'detail'), [{ term: { 'large.detailOf': 'acme' } }]],
 ])('%s are searched among those of one team', (_, query, filter) => {
   expect(query()).toEqual({ bool: { filter } })
 })

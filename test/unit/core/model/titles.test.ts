@@ -3,7 +3,7 @@ import { foldCharacters } from '../../../../src/core/model/foldCharacters.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import * as titles from '../../../../src/core/model/titles.ts'
 
-const { allowedMistakes, foldTitle, requiredWords, soughtReadings } = titles
+const { allowedMistakes, foldTitle, requiredParts, soughtReadings } = titles
 const { textOf, titleSalt, titleSaltLength, titleTerms, titleWords } = titles
 
 const letters = fc.constantFrom(
@@ -302,9 +302,9 @@ test('terms have no white space, and a title of 2,000 characters has a bounded n
   )
 })
 
-const soughtWords = (typed: string): titles.SoughtWord[] => soughtReadings(typed)[0] ?? []
+const soughtWords = (typed: string): titles.SoughtPart[] => soughtReadings(typed)[0] ?? []
 const texts = (typed: string): string[] => soughtWords(typed).map(textOf)
-const required = (typed: string): string[] => requiredWords(soughtWords(typed)).map(textOf)
+const required = (typed: string): string[] => requiredParts(soughtWords(typed)).map(textOf)
 
 test.each([
   ['final exam', ['final', 'exam']],
