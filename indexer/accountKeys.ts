@@ -94,11 +94,11 @@ export class AccountKeys {
     let known: string | undefined
     while (!signal.aborted) {
       try {
-        const run = await store.completeRun()
+        const run = await store.runIfComplete()
         if (run === undefined || run !== (known ?? run))
           log.info({ records: await this.replay() }, 'account-key replay completed')
         known = run
-        this.contested = await store.contested(maxContested)
+        this.contested = await store.contestedDigests(maxContested)
         this.replayError = undefined
       } catch (error) {
         this.replayError = summaryOf(error)

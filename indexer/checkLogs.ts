@@ -40,7 +40,7 @@ export async function checkLogs(
 ): Promise<AssignedPartition[]> {
   const checks = assigned.flatMap((state) => {
     const { topic, partition, log, offsets } = state
-    const readPrefix = log.upTo(offsets.progress().position)
+    const readPrefix = log.prefixUpTo(offsets.progress().position)
     return log.isReplaced ? [] : [{ topic, partition, prefixes: log.prefixes(), readPrefix, state }]
   })
   if (checks.length === 0) return []

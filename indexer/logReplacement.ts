@@ -46,7 +46,7 @@ export const replacedAfterMs = 30_000
  * KafkaJS gives no id of a log, so append times are compared.
  *
  * A check tests the prefixes that were confirmed before. If the log has them, everything that was read before this check is the prefix of the next check. Why
- * does this check not test it?
+ * does this check not test that prefix?
  * 1. An indexer has read offsets 0 to 499, until 10:00. Confirmed: `below` 500, `latestMs` 10:00.
  * 2. The topic is created again and gets 900 records, from 10:05 to 10:20. The indexer reads offsets 500 to 899, without an error.
  * 3. With `below` 900 and `latestMs` 10:20, the new log would pass. With the confirmed prefix, it fails: its records below 500 were appended after 10:00.
@@ -54,7 +54,7 @@ export const replacedAfterMs = 30_000
 export class ReplacementDetector {
   isReplaced: boolean
   #prefixes: readonly LogPrefix[]
-  /** `below`: the end of the prefixes when reading started; `latestMs`: the latest append time in them and of the records read from `below` on. */
+  /** `below`: the end of the prefixes when reading started; `latestMs`: the latest append time in the prefixes and of the records read from `below` on. */
   #readPrefix: LogPrefix
   #lacksPrefixSinceMs: number | undefined
   /** Whether the log has had every prefix in a check of this assignment. */
@@ -77,7 +77,7 @@ export class ReplacementDetector {
     return !this.isDoubted && (!this.#isConfirmed || hasReadFirst)
   }
 
-  /** Also called for control records, and for records of aborted transactions. */
+  /** Notes the append time of a record, also of a control record, and of a record of an aborted transaction. */
   noteTime(offset: bigint, appendedAtMs: number): void {
     // A record below this offset is in the prefixes already, or is of a new log.
     if (offset >= this.#readPrefix.below && appendedAtMs > this.#readPrefix.latestMs)
@@ -95,26 +95,26 @@ export class ReplacementDetector {
 
   /** The state to commit with `position`: the confirmed prefix and, unless `isDoubted`, the prefix up to `position`. */
   state(position: bigint): LogState {
-    const prefixes = this.isDoubted ? this.#prefixes : [...this.#prefixes.slice(0, 1), this.upTo(position)]
+    const prefixes = this.isDoubted ? this.#prefixes : [...this.#prefixes.slice(0, 1), this.prefixUpTo(position)]
     return { isReplaced: this.isReplaced, prefixes }
   }
 
   /** The prefix of every record below `position`. */
-  upTo(position: bigint): LogPrefix {
+  prefixUpTo(position: bigint): LogPrefix {
     return unionOf({ below: position, latestMs: 0 }, this.#readPrefix)
   }
 
   /**
-   * Ends a check. `read`: the prefix that was read before Kafka was queried; `answers`: one for each of `prefixes()`; `elapsedMs`: monotonic. Returns whether
-   * the log counts as replaced now.
+   * Ends a check. `readPrefix`: what was read before Kafka was queried; `answers`: one for each of `prefixes()`; `elapsedMs`: monotonic. Returns whether the log
+   * counts as replaced now.
    */
-  endCheck(read: LogPrefix, answers: readonly LogAnswer[], elapsedMs: number): boolean {
+  endCheck(readPrefix: LogPrefix, answers: readonly LogAnswer[], elapsedMs: number): boolean {
     const hasEveryPrefix = this.#prefixes.every((prefix, at) => {
       const answer = answers[at]
       return answer !== undefined && hasPrefix(answer, prefix)
     })
     if (hasEveryPrefix) {
-      this.#prefixes = [read]
+      this.#prefixes = [readPrefix]
       this.#lacksPrefixSinceMs = undefined
       this.#isConfirmed = true
       return false

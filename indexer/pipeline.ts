@@ -4,7 +4,7 @@ import type { Config } from '../src/core/config/config.ts'
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../src/core/model/ids.ts'
 import { type CheckOutcome, problemIn } from '../src/core/monitoring/health.ts'
-import type { RoundPublished } from '../src/core/redis/visiblePositions.ts'
+import type { RoundReply } from '../src/core/redis/visiblePositions.ts'
 import type { AccountKeys } from './accountKeys.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 import { bulkBounds, bulkSender } from './bulk/bulkApi.ts'
@@ -32,7 +32,7 @@ type Serving = {
   readonly deadLetters: DeadLetterWriter
   readonly accountKeys: AccountKeys
   /** Called after each round (`WrittenGeneration.afterRound`). */
-  afterRound(published: RoundPublished): Promise<RoundResult>
+  afterRound(published: RoundReply): Promise<RoundResult>
 }
 
 /** The states of the logs that a generation was read from, as texts by `partitionName`, in Redis (`logStates.ts`). */
@@ -49,7 +49,7 @@ type PipelineOptions = ReadOptions & {
   readonly serving: Serving | undefined
   readonly metrics: PipelineMetrics
   readonly logStates: LogStateStore
-  publishVisible(round: VisibleRound): Promise<RoundPublished>
+  publishVisible(round: VisibleRound): Promise<RoundReply>
   /** Epoch ms. */
   redisTimeMs(): Promise<number>
   fail(error: unknown): void

@@ -10,7 +10,7 @@ import {
   maxListsPerRound,
   type PublishedPartition,
   type PublishedRound,
-  type RoundPublished,
+  type RoundReply,
 } from '../src/core/redis/visiblePositions.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 import type { SourceConsumer } from './consumer.ts'
@@ -25,9 +25,9 @@ type PublisherOptions = {
   offsetRanges(): Promise<OffsetRanges>
   refresh(): Promise<void>
   /** Writes the round to Redis, in one script (`visiblePositions.ts`). */
-  publishVisible(round: VisibleRound): Promise<RoundPublished>
+  publishVisible(round: VisibleRound): Promise<RoundReply>
   /** Decides whether this generation must still be written. */
-  afterRound(published: RoundPublished): Promise<RoundResult>
+  afterRound(published: RoundReply): Promise<RoundResult>
   readonly tag: GenerationTag
   redisTimeMs(): Promise<number>
   /** Whether so many records are in flight that refreshes must be less frequent: refreshes slow writes down. */
@@ -72,9 +72,9 @@ export class ProgressPublisher {
   readonly #refreshed = new Set<TeamList>()
   /** The round in progress. A concurrent round could commit records before they are refreshed. */
   #round: Promise<unknown> = Promise.resolve()
-  #publishedAtMs = Number.NEGATIVE_INFINITY
+  #roundBeganAtMs = Number.NEGATIVE_INFINITY
   /** When the pause after a refresh or a failed round ends (`elapsedMs`). */
-  #restedAtMs = Number.NEGATIVE_INFINITY
+  #restUntilMs = Number.NEGATIVE_INFINITY
   #wake = (): void => undefined
   /** How far the clock of this process is ahead of the clock of Redis (ms). */
   clockOffsetMs: number | undefined
@@ -86,7 +86,7 @@ export class ProgressPublisher {
 
   /**
    * Notes that a record of the list has its outcome: the next round refreshes, and publishes a new version of the list. Also necessary
-   * - for a stale record: another indexer may have stored it, and crashed before it refreshed and published;
+   * - for a stale record: another indexer may have stored the record, and crashed before it refreshed and published;
    * - for a rejected record: its list document may have been stored before its detail document was rejected.
    */
   noteWrite(list: TeamList): void {
@@ -121,7 +121,7 @@ export class ProgressPublisher {
         if (result === 'retired') return
       } catch (error) {
         this.health = failed(summaryOf(error))
-        this.#restedAtMs = this.#options.elapsedMs() + restAfterFailureMs
+        this.#restUntilMs = this.#options.elapsedMs() + restAfterFailureMs
         this.#options.log.warn({ err: error }, 'progress could not be published; trying again')
       }
     }
@@ -131,8 +131,8 @@ export class ProgressPublisher {
   #dueInMs(): number {
     const { elapsedMs, isBehind } = this.#options
     const nowMs = elapsedMs()
-    const sinceMs = nowMs - this.#publishedAtMs
-    const restMs = this.#restedAtMs - nowMs
+    const sinceMs = nowMs - this.#roundBeganAtMs
+    const restMs = this.#restUntilMs - nowMs
     if (this.#written.size === 0) return Math.max(restMs, idleIntervalMs - sinceMs)
     if (!isBehind()) return restMs
     return Math.min(behindCheckMs, Math.max(restMs, behindIntervalMs - sinceMs))
@@ -158,7 +158,7 @@ export class ProgressPublisher {
    */
   readAgain(replaced: readonly ReplacedPartition[]): Promise<void> {
     const { consumer, tag } = this.#options
-    const again = this.#round.then(async () => {
+    const rereading = this.#round.then(async () => {
       const assigned = consumer.assigned()
       const owned = replaced.filter(({ partition }) => assigned.includes(partition))
       if (owned.length === 0) return
@@ -169,16 +169,16 @@ export class ProgressPublisher {
       await consumer.commit(commits)
       consumer.rejoin()
     })
-    this.#round = again.catch(() => undefined)
-    return again
+    this.#round = rereading.catch(() => undefined)
+    return rereading
   }
 
   async #publishOnce(): Promise<RoundResult> {
     const { consumer, offsetRanges, elapsedMs } = this.#options
-    this.#publishedAtMs = elapsedMs()
+    this.#roundBeganAtMs = elapsedMs()
     const owned = consumer.assigned().map((partition) => ({
       partition,
-      readBefore: partition.log.upTo(partition.offsets.progress().position).below,
+      readBefore: partition.log.prefixUpTo(partition.offsets.progress().position).below,
     }))
     // 1. Clocks, then end offsets: every record at or beyond an end was appended after `beforeQueryMs`.
     const beforeQueryMs = await this.#readClocks()
@@ -223,7 +223,7 @@ export class ProgressPublisher {
       throw error
     })
     const endedAtMs = elapsedMs()
-    this.#restedAtMs = endedAtMs + Math.min(Math.max(endedAtMs - beganAtMs, minRestMs), maxRestMs)
+    this.#restUntilMs = endedAtMs + Math.min(Math.max(endedAtMs - beganAtMs, minRestMs), maxRestMs)
     for (const list of written) this.#refreshed.add(list)
   }
 
@@ -232,7 +232,7 @@ export class ProgressPublisher {
    * had (`PublishedPosition.isStateOfLog`). For a withheld partition, and while a rebuild has the lock of the switch, only list versions are published. The
    * next publication of the partition changes the version of every list.
    */
-  async #publishVisible(progress: readonly PartitionProgress[], ranges: OffsetRanges): Promise<RoundPublished> {
+  async #publishVisible(progress: readonly PartitionProgress[], ranges: OffsetRanges): Promise<RoundReply> {
     const visible = progress.filter(
       ({ partition, position, isDoubted }) =>
         !isDoubted && !partition.log.isDoubted && partition.visible.isStateOfLog(position),

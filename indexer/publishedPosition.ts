@@ -1,9 +1,9 @@
 import type { TeamList } from '../src/core/model/ids.ts'
 
 /** The first and the last offset of a list's written records that are not below the published position. */
-type Unpublished = { readonly first: bigint; readonly last: bigint }
+type UnpublishedOffsets = { readonly first: bigint; readonly last: bigint }
 
-/** The published position of a partition; whether the next position may be published; which lists get new versions with it. */
+/** The published position of a partition; whether the next position may be published; which lists get new versions with that position. */
 export class PublishedPosition {
   /** The position that this assignment has published last: every record below it is searchable. Undefined before the first. */
   visibleTo: bigint | undefined
@@ -13,14 +13,14 @@ export class PublishedPosition {
   /** The end offset of the partition at the first query after its assignment. */
   #endAtStart: bigint | undefined
   #gapBelow = 0n
-  readonly #written = new Map<TeamList, Unpublished>()
+  readonly #written = new Map<TeamList, UnpublishedOffsets>()
   #hasUnpublishedLists = false
 
   constructor(start: bigint) {
     this.#start = start
   }
 
-  /** The position that this assignment or, before its first publication, an earlier one has published last. */
+  /** The position that this assignment has published last; before its first publication, the start offset. */
   get from(): bigint {
     return this.visibleTo ?? this.#start
   }

@@ -64,11 +64,12 @@ export async function fetchStartOffsets(
   // 1. The clock: every record at or beyond an end was appended after `nowMs`.
   const nowMs = clock()
   // 2. The commits: a commit that another indexer makes after step 3 could be beyond an end.
-  const own = await fetchCommittedOffsets(source, groupId, topics)
-  const rebuilt = rebuildGroupId === undefined ? noCommits : await fetchCommittedOffsets(source, rebuildGroupId, topics)
+  const ownCommits = await fetchCommittedOffsets(source, groupId, topics)
+  const rebuildCommits =
+    rebuildGroupId === undefined ? noCommits : await fetchCommittedOffsets(source, rebuildGroupId, topics)
   const commitsOf = (partition: TopicPartition): PartitionCommits => {
     const name = partitionName(partition)
-    return { own: own.get(name), rebuilt: rebuilt.get(name), generation: generationOf(partition.topic) }
+    return { own: ownCommits.get(name), ofRebuild: rebuildCommits.get(name), generation: generationOf(partition.topic) }
   }
   // 3. The ends, queried until no end is below a commit.
   const areConsistent = (ranges: OffsetRanges): boolean =>
@@ -85,7 +86,7 @@ export async function fetchStartOffsets(
       const range = ranges.get(name)
       if (range === undefined) return []
       const commits = commitsOf(partition)
-      const otherCommits = own.has(name) ? [] : own.values()
+      const otherCommits = ownCommits.has(name) ? [] : ownCommits.values()
       const logWithoutCommit = statesOfDocuments.get(name) ?? readStoredLogState(storedLogs.get(name))
       const start = startOffset({
         ...commits,
@@ -131,22 +132,22 @@ function readCommit({ position, metadata }: PartitionCommit): CommittedOffset {
   }
 }
 
-/** `own`: in the group `groupId`; `rebuilt`: in `rebuildGroupId`. */
+/** `own`: in the group `groupId`; `ofRebuild`: in `rebuildGroupId`. */
 type PartitionCommits = {
   readonly own: CommittedOffset | undefined
-  readonly rebuilt: CommittedOffset | undefined
+  readonly ofRebuild: CommittedOffset | undefined
   readonly generation: TargetGeneration | undefined
 }
 
 /** Whether no commit is beyond the end. A commit of a rebuild counts only if it names the generation. */
-function areCommitsWithin(range: OffsetRange | undefined, { own, rebuilt, generation }: PartitionCommits): boolean {
+function areCommitsWithin(range: OffsetRange | undefined, { own, ofRebuild, generation }: PartitionCommits): boolean {
   if (range === undefined) return true
-  const counted = rebuilt?.generation === generation?.tag ? [own, rebuilt] : [own]
-  return counted.every((commit) => (commit?.position ?? 0n) <= range.high)
+  const commits = ofRebuild?.generation === generation?.tag ? [own, ofRebuild] : [own]
+  return commits.every((commit) => (commit?.position ?? 0n) <= range.high)
 }
 
-const namesGeneration = ({ own, rebuilt, generation }: PartitionCommits): boolean =>
-  [own, rebuilt].some((commit) => commit?.generation === generation?.tag)
+const namesGeneration = ({ own, ofRebuild, generation }: PartitionCommits): boolean =>
+  [own, ofRebuild].some((commit) => commit?.generation === generation?.tag)
 
 async function fetchRanges(
   source: KafkaSource,
@@ -183,27 +184,27 @@ type StartInput = PartitionCommits & {
  * A commit outside the offset range does not count: the topic was created again, or retention has removed records.
  */
 function startOffset(input: StartInput): StartOffset {
-  const { range, own, rebuilt, generation, nowMs, coveredWithoutCommitMs, logWithoutCommit } = input
+  const { range, own, ofRebuild, generation, nowMs, coveredWithoutCommitMs, logWithoutCommit } = input
   const { low, high } = range
   const isInRange = (commit: CommittedOffset | undefined): commit is CommittedOffset =>
     commit !== undefined && commit.position >= low && commit.position <= high
   // A commit at the end has missed nothing, however old: no deletion was appended after it.
   const coveredUntilMsOf = ({ position, coveredUntilMs }: CommittedOffset): number =>
     coveredUntilMs !== notCovered && position >= high ? nowMs : coveredUntilMs
-  const commitOfGeneration = [own, rebuilt].find((commit) => commit?.generation === generation?.tag)
+  const commitOfGeneration = [own, ofRebuild].find((commit) => commit?.generation === generation?.tag)
   const common = {
     deadLetteredBelow: isInRange(own) && own.deadLetteredBelow <= high ? own.deadLetteredBelow : toOffset('0'),
     log: generation === undefined ? unreadLog : (commitOfGeneration?.log ?? logWithoutCommit),
   }
   if (isInRange(own) && (generation === undefined || own.generation === generation.tag))
     return { ...common, position: own.position, coveredUntilMs: coveredUntilMsOf(own) }
-  if (isInRange(own) && isInRange(rebuilt) && rebuilt.generation === generation?.tag) {
-    const position = own.position < rebuilt.position ? own.position : rebuilt.position
-    return { ...common, position, coveredUntilMs: coveredUntilMsOf(rebuilt) }
+  if (isInRange(own) && isInRange(ofRebuild) && ofRebuild.generation === generation?.tag) {
+    const position = own.position < ofRebuild.position ? own.position : ofRebuild.position
+    return { ...common, position, coveredUntilMs: coveredUntilMsOf(ofRebuild) }
   }
   // Retention has removed unread records, perhaps deletions.
-  const hasGap = own !== undefined && own.generation === generation?.tag && own.position < low
-  return { ...common, position: low as Offset, coveredUntilMs: hasGap ? notCovered : coveredWithoutCommitMs }
+  const hasLostRecords = own !== undefined && own.generation === generation?.tag && own.position < low
+  return { ...common, position: low as Offset, coveredUntilMs: hasLostRecords ? notCovered : coveredWithoutCommitMs }
 }
 
 /**

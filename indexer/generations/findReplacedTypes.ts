@@ -53,7 +53,8 @@ export async function findReplacedTypes(
     const queries = undecided.map(({ topic, partition, log }) => ({ topic, partition, prefixes: log.prefixes() }))
     const answers = queries.length === 0 ? [] : await queryLogs(source, queries)
     // No records are read here, so the prefix stays as stored.
-    for (const [at, { log }] of undecided.entries()) log.endCheck(log.upTo(0n), answers[at] ?? [], performance.now())
+    for (const [at, { log }] of undecided.entries())
+      log.endCheck(log.prefixUpTo(0n), answers[at] ?? [], performance.now())
     if (logs.every(({ log }) => log.isReplaced || !log.isDoubted)) break
     await sleep(doubtPollMs, undefined, { signal })
     source.forgetLeaders()

@@ -17,7 +17,7 @@ import { documentTopics, readTopicRules, sourceTopics, type TopicRules } from '.
 import { type Stores, WrittenGeneration } from './writtenGeneration.ts'
 
 const generationCheckMs = 1_000
-const missedKeysPollMs = 1_000
+const missedDeletionsPollMs = 1_000
 /** At each 60th check, once a minute, topic settings are read again. */
 const checksPerRules = 60
 
@@ -97,7 +97,7 @@ export class GenerationRunner {
     )
   }
 
-  #promisesNothing(): boolean {
+  #mayLackDeletions(): boolean {
     return !this.deletions().ok || !this.logs().ok
   }
 
@@ -109,8 +109,8 @@ export class GenerationRunner {
       return [...commits.values()].map(({ generation }) => generation)
     }
     const own = await commitsOf(config.CONSUMER_GROUP)
-    const rebuilt = await commitsOf(rebuildGroup(config.CONSUMER_GROUP))
-    return await WrittenGeneration.open(this.#deps, { own, rebuilt }, closing)
+    const ofRebuild = await commitsOf(rebuildGroup(config.CONSUMER_GROUP))
+    return await WrittenGeneration.open(this.#deps, { own, ofRebuild }, closing)
   }
 
   #createPipeline(written: WrittenGeneration, hasAppendTimes: boolean): Pipeline {
@@ -129,8 +129,11 @@ export class GenerationRunner {
       redisTimeMs: () => redisTimeMs(redis),
       publishVisible: (round) => {
         // Without append times, a replaced log cannot be detected, so that no watermark may be promised.
-        const timed = hasAppendTimes ? round : withoutTimes(round)
-        return publishVisiblePositions(redis, roundForRedis(config, written.generation, timed, this.#promisesNothing()))
+        const publishedRound = hasAppendTimes ? round : withoutTimes(round)
+        return publishVisiblePositions(
+          redis,
+          roundForRedis(config, written.generation, publishedRound, this.#mayLackDeletions()),
+        )
       },
       logStates: {
         store: (logs) => storeLogStates(redis, written.generation.tag, logs),
@@ -188,7 +191,7 @@ export class GenerationRunner {
             'account keys whose deletion may have been missed could not be replayed; trying again',
           )
         }
-      await sleep(missedKeysPollMs, undefined, { signal: endSignal }).catch(() => undefined)
+      await sleep(missedDeletionsPollMs, undefined, { signal: endSignal }).catch(() => undefined)
     }
   }
 
@@ -198,7 +201,7 @@ export class GenerationRunner {
     for (let checks = 1; !endSignal.aborted; checks++) {
       await sleep(generationCheckMs, undefined, { signal: endSignal }).catch(() => undefined)
       if (checks % checksPerRules === 0) this.#rules = await readTopicRules(source, config).catch(() => this.#rules)
-      // The process ends. After its restart, it publishes no watermark, and removes the last published watermark.
+      // Without append times, the process ends. After its restart, it publishes no watermark, and removes the last published watermark.
       if (hadAppendTimes && !this.#rules.hasAppendTimes)
         fail(new Error('a document topic has lost message.timestamp.type=LogAppendTime since this indexer started'))
       if (!endSignal.aborted) await written.isCurrent().catch(() => false)

@@ -4,7 +4,7 @@ import type { GenerationTag } from '../../src/core/elasticsearch/indices.ts'
 import { type CheckOutcome, failed, passed } from '../../src/core/monitoring/health.ts'
 import type { RedisConnection } from '../../src/core/redis/redis.ts'
 import { readServing, setServing } from '../../src/core/redis/serving.ts'
-import type { RoundPublished } from '../../src/core/redis/visiblePositions.ts'
+import type { RoundReply } from '../../src/core/redis/visiblePositions.ts'
 import type { RoundResult } from '../progressPublisher.ts'
 import { chooseGeneration } from './chooseGeneration.ts'
 import { finishSwitch } from './finishSwitch.ts'
@@ -13,14 +13,14 @@ import { Generations } from './generations.ts'
 
 export type Stores = { readonly config: Config; readonly elasticsearch: Client; readonly redis: RedisConnection }
 
-/** The generation tags in the commits for the document topics: of live indexers (`own`), and of rebuilds (`rebuilt`). */
-type CommittedTags = Readonly<Record<'own' | 'rebuilt', readonly (string | undefined)[]>>
+/** The generation tags in the commits for the document topics: of live indexers (`own`), and of rebuilds (`ofRebuild`). */
+type CommittedTags = Readonly<Record<'own' | 'ofRebuild', readonly (string | undefined)[]>>
 
 const timeoutMs = 30_000
 
 /**
  * The generation that this indexer writes. If the former generation was lost (indices were deleted, or restored from an older snapshot), it is a new one, built
- * from Kafka. The new one has no watermark, and does not serve, until all partitions are read to their ends at the assignment.
+ * from Kafka. The new one has no watermark, and does not serve, until all partitions are read to the ends that they had at the assignment.
  */
 export class WrittenGeneration {
   readonly generation: Generation
@@ -72,8 +72,8 @@ export class WrittenGeneration {
     const generations = (await this.#generations.find()).flatMap(({ complete }) => complete ?? [])
     const own = generations.find(({ tag }) => tag === this.generation.tag)
     // Also false if a generation that has served lacks only its read aliases: it is opened again, which restores them.
-    const isRead = own?.isServing === true || (isBuilding && !generations.some(({ isServing }) => isServing))
-    if (!isRead || !own?.hasWriteAliases) this.#left.abort()
+    const servesOrIsBuilt = own?.isServing === true || (isBuilding && !generations.some(({ isServing }) => isServing))
+    if (!servesOrIsBuilt || !own?.hasWriteAliases) this.#left.abort()
     // Another indexer has made this generation serve.
     if (own?.isServing) this.#isBuilding = false
     return !this.left.aborted
@@ -85,11 +85,11 @@ export class WrittenGeneration {
    * - Redis names no generation, or has fallen back to a lower one: makes Redis name this one again;
    * - another generation serves: resolves with `retired`, which ends the pipeline.
    */
-  async afterRound({ outcome, serving, watermarkMs }: RoundPublished): Promise<RoundResult> {
+  async afterRound({ outcome, serving, watermarkMs }: RoundReply): Promise<RoundResult> {
     if (outcome !== 'locked') this.watermarkMs = watermarkMs
-    const isOther = serving !== undefined && serving !== this.generation.tag
-    const hasFallenBack = isOther && this.#isAbove(serving)
-    if (isOther && !hasFallenBack) this.#left.abort()
+    const anotherServes = serving !== undefined && serving !== this.generation.tag
+    const hasFallenBack = anotherServes && this.#isAbove(serving)
+    if (anotherServes && !hasFallenBack) this.#left.abort()
     const mayServe = outcome === 'complete' && this.#isBuilding
     if ((serving === undefined || hasFallenBack || mayServe) && (await this.isCurrent()))
       await (mayServe ? this.#serve() : this.#adopt(hasFallenBack ? serving : this.#servingAtOpen))
@@ -136,7 +136,7 @@ async function findOrCreate(
   const generation = complete ?? (await generations.create(number))
   await generations.expectOwnSettings(generation)
   // The commits of a rebuild count only after its switch: before, its generation may lack records that live indexers have read.
-  const tags = [servingTag, ...committed.own, ...(generation.isServing ? committed.rebuilt : [])]
+  const tags = [servingTag, ...committed.own, ...(generation.isServing ? committed.ofRebuild : [])]
   const isFirst = newest === undefined && !present.some(({ complete }) => complete?.hasServed)
   return { generation, servingTag, coversWatermark: isFirst || (generation.hasServed && tags.includes(generation.tag)) }
 }

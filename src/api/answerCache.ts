@@ -3,13 +3,13 @@ import type { Counter, Registry } from 'prom-client'
 import { metricsIn } from '../core/monitoring/metrics.ts'
 
 /** `totalDocs`: the length of a page's whole list. */
-export type Rendered = { readonly body: Buffer; readonly totalDocs?: number }
+export type RenderedAnswer = { readonly body: Buffer; readonly totalDocs?: number }
 
-export type Answer = Rendered & { readonly compression: string | undefined }
+export type Answer = RenderedAnswer & { readonly compression: string | undefined }
 
 /** A larger answer would displace too many others. */
 const maxPartOfCache = 1 / 16
-const entryBytes = 300
+const estimatedEntryBytes = 300
 
 type LookupResult = 'hit' | 'shared' | 'miss'
 
@@ -31,7 +31,7 @@ export class AnswerCache {
       this.#cache = new LRUCache({
         maxSize: maxBytes,
         maxEntrySize: Math.ceil(maxBytes * maxPartOfCache),
-        sizeCalculation: ({ body }, key) => body.length + key.length + entryBytes,
+        sizeCalculation: ({ body }, key) => body.length + key.length + estimatedEntryBytes,
       })
     const { counter, gauge } = metricsIn(registry)
     const lookups = 'Answers that were cached (hit), made for a concurrent request (shared), or made (miss)'
@@ -54,7 +54,7 @@ export class AnswerCache {
       try {
         return await this.#count('shared', pending.answer)
       } catch (error) {
-        // The client of the first request has disconnected, which may have aborted its query. This client is still connected, so it tries again.
+        // If the client of the first request has disconnected, that may have aborted the query: this request tries again.
         if (!pending.isAbandoned()) throw error
       }
     }

@@ -39,7 +39,7 @@ export const hashVersion = (version: ListVersion): VersionHash =>
 export type Offsets = readonly number[]
 
 export type ChangeCursor = {
-  /** The list version that was read with the target of the last walk. */
+  /** The list version that was read with the target of the open walk, or of the last one. */
   readonly version: VersionHash
   /** The client has every change of a record below these offsets. */
   readonly since: Offsets
@@ -70,8 +70,8 @@ export type CursorKeyId = Branded<string, 'CursorKeyId'>
 
 export const keyIdOf = (key: CursorKey): CursorKeyId => idBytesOf(key).toString('hex') as CursorKeyId
 
-const idBytesOf = (key: CursorKey): Buffer => hash('sha256', bytesOf(key), 'buffer').subarray(0, keyIdBytes)
-const bytesOf = (key: CursorKey): Buffer => Buffer.from(key, 'base64')
+const idBytesOf = (key: CursorKey): Buffer => hash('sha256', rawKeyOf(key), 'buffer').subarray(0, keyIdBytes)
+const rawKeyOf = (key: CursorKey): Buffer => Buffer.from(key, 'base64')
 
 /** Encrypts a cursor with the generation's key. Throws if the cursor would be too long. */
 export function sealCursor(
@@ -81,7 +81,7 @@ export function sealCursor(
   iv: Buffer = randomBytes(ivBytes),
 ): string {
   const head = Buffer.concat([magic, Buffer.of(format, typeCodes[scope.type]), idBytesOf(key)])
-  const cipher = createCipheriv('aes-256-gcm', bytesOf(key), iv).setAAD(associatedData(head, scope))
+  const cipher = createCipheriv('aes-256-gcm', rawKeyOf(key), iv).setAAD(associatedData(head, scope))
   const sealed = Buffer.concat([head, iv, cipher.update(contentOf(cursor)), cipher.final(), cipher.getAuthTag()])
   const text = sealed.toString('base64url')
   if (text.length > maxCursorCharacters)
@@ -121,7 +121,7 @@ export function parseCursor(text: string, type: EntityType): ParsedCursor {
 export function openCursor({ bytes }: SealedCursor, key: CursorKey, scope: CursorScope): ChangeCursor | undefined {
   const head = bytes.subarray(0, headBytes)
   const iv = bytes.subarray(headBytes, headBytes + ivBytes)
-  const decipher = createDecipheriv('aes-256-gcm', bytesOf(key), iv, { authTagLength: tagBytes })
+  const decipher = createDecipheriv('aes-256-gcm', rawKeyOf(key), iv, { authTagLength: tagBytes })
     .setAAD(associatedData(head, scope))
     .setAuthTag(bytes.subarray(-tagBytes))
   const content = attempt(() =>

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { Answer, AnswerCache, Rendered } from './answerCache.ts'
+import type { Answer, AnswerCache, RenderedAnswer } from './answerCache.ts'
 import { compressed, compressedStream, compressionFor } from './compression.ts'
 import type { RouteContext } from './context.ts'
 import { clientHasAnswer, matchesAny, type Validators } from './etag.ts'
@@ -11,7 +11,7 @@ type ReadyAnswer = (Answer | StreamedAnswer) & {
   readonly compression: string | undefined
 }
 
-type MakeWhole = () => Promise<Rendered>
+type MakeWhole = () => Promise<RenderedAnswer>
 type StartParts = () => Promise<StreamedAnswer>
 
 /**

@@ -21,8 +21,8 @@ type WaitingDeps = {
 }
 
 /**
- * Delays requests with `Prefer: wait` until there is a row, without a query in flight. After each delay, `checkAgain` validates the key and reads the
- * freshness again.
+ * Delays requests with `Prefer: wait` until there is a row, without a query in flight. After each delay, `checkAgain` validates the key, and reads
+ * list version and watermark again.
  */
 export const createWaiting =
   (deps: WaitingDeps): WaitForChange =>
@@ -38,7 +38,7 @@ export const createWaiting =
 /** `hasRows` also makes the answer. */
 type WaitRequest = { readonly type: EntityType; readonly waitMs: number; hasRows(): Promise<boolean> }
 
-/** Searches again after each change of the list. The freshness is read before each search, so the answer has every change before its watermark. */
+/** Searches again after each change of the list. Version and watermark are read before each search: the answer has every change before its watermark. */
 async function untilRows(ctx: RouteContext, deps: WaitingDeps, { type, hasRows, waitMs }: WaitRequest): Promise<void> {
   const { room, elapsedMs, checkAgain } = deps
   const list = teamList(type, ctx.state.accountKey.teamId)
@@ -65,8 +65,8 @@ async function delay(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDe
   // Nothing is sent meanwhile: without this, the socket would time out.
   req.socket.setTimeout(0)
   const startedMs = elapsedMs()
-  const beforeMs = state.waitedMs?.() ?? 0
-  state.waitedMs = () => beforeMs + elapsedMs() - startedMs
+  const earlierMs = state.waitedMs?.() ?? 0
+  state.waitedMs = () => earlierMs + elapsedMs() - startedMs
   await room.untilChanged(wait, wakeController.signal)
   const waitedMs = state.waitedMs()
   state.waitedMs = () => waitedMs
@@ -92,10 +92,10 @@ export function preferredWaitSeconds(prefer: string): number | undefined {
 
 const placeBounds = { maxRunning: 1_000, maxRunningPerTeam: 10 }
 const tickMs = 25
-/** Bounded, because a change of many lists, or a common deadline, starts as many queries at once. */
+/** Otherwise a change of many lists, or a common deadline, would start as many queries at once. */
 const maxWokenPerTick = 50
 
-/** Ends once `list` has another version than `version`; at least until `notBeforeMs`, at most until `deadlineMs` (of the monotonic clock). */
+/** Lasts until `list` has another version than `version`; at least until `notBeforeMs`, at most until `deadlineMs` (of the monotonic clock). */
 export type Wait = {
   readonly list: TeamList
   readonly version: ListVersion

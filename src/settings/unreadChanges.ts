@@ -21,7 +21,7 @@ export function unreadChanges(store: AccountKeyStore, keys: AccountKeyManager, n
     if (completing.has(team)) return
     completing.add(team)
     try {
-      for (const [id, key] of await store.unread(team, nowMs() - unreadMs))
+      for (const [id, key] of await store.unreadChanges(team, nowMs() - unreadMs))
         await keys[key === null ? 'delete' : 'revoke']({ team, id, by: key?.revokedBy ?? 'tidemark' })
     } finally {
       // The team stays marked for a minute: while no indexer reads, each view of the keys would append the same records again.

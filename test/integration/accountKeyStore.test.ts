@@ -158,7 +158,7 @@ test("a list of a team's keys reads no deleted keys, and a deleted key stays del
   const deleted = deletedAfter(1 as Revision)
   await apply(k1, keyState())
   await store.apply(acme, k1, deleted, `-${nowMs}`)
-  expect(await store.unread(acme, nowMs + 1)).toEqual([[k1, null]])
+  expect(await store.unreadChanges(acme, nowMs + 1)).toEqual([[k1, null]])
   await store.apply(acme, k1, deleted, appendPositionOf({ partition: 0, offset: 7n }))
   expect(await redis.client.hgetall(redis.keys.teamKeys(acme))).toEqual({})
   expect(await store.find(acme, k1)).toEqual(deleted)
@@ -218,9 +218,9 @@ test('a key with live records in two partitions does not work until it is delete
   await store.apply(acme, k1, keyState(), inPartition(0))
   await store.apply(acme, k1, keyState({ revision: 2 }), inPartition(1))
   expect(await findKeys(redis, [digestOf('rqp_acct_one')])).toEqual([null])
-  expect(await store.contested(9)).toEqual([
+  expect(await store.contestedDigests(9)).toEqual([
     { digest: digestOf('rqp_acct_one'), keys: ['acme/k1', 'acme/k1 in another partition'] },
   ])
   await store.apply(acme, k1, { revision: 3 as Revision, key: null }, inPartition(1))
-  expect(await store.contested(9)).toEqual([])
+  expect(await store.contestedDigests(9)).toEqual([])
 })

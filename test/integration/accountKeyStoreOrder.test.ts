@@ -145,7 +145,7 @@ async function expectHeld(store: Store, records: readonly Appended[], expected: 
   }
   const claimedBy = ({ name, isSplit }: Live) => [name, ...(isSplit ? [`${name} in another partition`] : [])]
   const claims = digests.map((digest) => live.filter((each) => each.digest === digest).flatMap(claimedBy))
-  const contested = (await store.contested(99)).map(({ keys }) => keys)
+  const contested = (await store.contestedDigests(99)).map(({ keys }) => keys)
   const several = claims.filter((names) => names.length > 1).map((names) => names.sort())
   expect(contested.sort()).toEqual(several.sort())
 }

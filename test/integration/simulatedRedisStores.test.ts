@@ -179,7 +179,7 @@ const keySteps = [
     const expected = isKnown ? position : appendPositionOf({ partition: 9, offset: 9n })
     return expected !== undefined && (await store.forget(documentId(team, keyId), expected))
   }),
-  step('contested', none, ({ store }) => store.contested(9)),
+  step('contested', none, ({ store }) => store.contestedDigests(9)),
   step('reserve', fc.tuple(teams, reserved, fc.nat(9)), (side, [team, id, lifeMs]) =>
     side.store.reserve(team, id, ++side.reservedAtMs, side.reservedAtMs + lifeMs),
   ),

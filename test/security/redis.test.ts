@@ -89,7 +89,7 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await view.apply(team, keyId, keyWith(1, 'first'), appendPositionOf({ partition: 0, offset: 0n }))
     await view.apply(team, keyId, keyWith(2, 'second'))
     await view.apply(team, 'key-3' as EntityId, keyWith(1, 'second', 'key-3'))
-    await view.contested(1)
+    await view.contestedDigests(1)
     for (const [id, position] of await view.readPositions()) await view.forget(id, position)
     await view.apply(team, 'key-3' as EntityId, deleted)
     await view.apply(team, keyId, deleted)

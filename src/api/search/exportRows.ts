@@ -30,7 +30,7 @@ const maxDetailKeys = 1_000
 type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
 
 /**
- * The snapshot expires `lifeMs` after its last search. So a timer renews the snapshot: a slow client may pause for longer, and details are
+ * Opens a snapshot for `read`. It expires `lifeMs` after its last search, so a timer renews it: a slow client may pause for longer, and details are
  * read outside of the snapshot.
  */
 export async function* inSnapshot<Part>(
@@ -71,7 +71,7 @@ async function* readList(
   const { filter } = await firstFound(filters, async (filter) => {
     return { filter, total: await countRows(snapshot.countsOf(filter, runQuery)) }
   })
-  const keysOf = (limit: number): Keys => walkList(snapshot, filter, limit, runQuery)
+  const keysOf = (limit: number): Keys => keysInBatches(snapshot, filter, limit, runQuery)
   let items: AsyncIterable<readonly Buffer[]>
   if (view === 'full')
     items = Readable.from(readWholeEntities(list, keysOf(maxDetailKeys), runQuery), { highWaterMark: 1 })
@@ -103,10 +103,10 @@ async function* readPageParts(
   for await (const rows of readRows(snapshot, [keys], runQuery)) yield { total, rows }
 }
 
-export type WalkedSnapshot = Pick<ListSnapshot, 'countsOf' | 'keys'>
+export type KeySnapshot = Pick<ListSnapshot, 'countsOf' | 'keys'>
 
 /** Newest first, in batches of at most `limit`. Rejects if Elasticsearch returns fewer keys than it counted rows. */
-export async function* walkList(snapshot: WalkedSnapshot, filter: Filter, limit: number, runQuery: RunQuery): Keys {
+export async function* keysInBatches(snapshot: KeySnapshot, filter: Filter, limit: number, runQuery: RunQuery): Keys {
   for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), limit))
     yield expectCount(count, await runQuery((signal) => snapshot.keys(filter, { clause, skip: 0 }, limit, signal)))
 }
@@ -134,15 +134,15 @@ const readRows = (snapshot: ListSnapshot, pages: Pages<RowKey>, runQuery: RunQue
  */
 export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQuery: RunQuery): Rows {
   // Sizes are read first, because an `_mget` cannot be cancelled once its answer turns out too large.
-  async function* weighed(): Keys {
+  async function* keysWithSizes(): Keys {
     for await (const keys of pages) {
       const ids = keys.map(({ id }) => id)
       const isAnyLarge = await runQuery((signal) => hasAny(list, largeRowsOf(list.teamId, 'detail'), signal))
-      const weights = isAnyLarge ? await runQuery((signal) => weighDetails(list, ids, signal)) : []
-      yield keys.map((key, at) => ({ ...key, bytes: weights[at] }))
+      const sizes = isAnyLarge ? await runQuery((signal) => weighDetails(list, ids, signal)) : []
+      yield keys.map((key, at) => ({ ...key, bytes: sizes[at] }))
     }
   }
-  return readParts(weighed(), (keys, bytes) => readLive(list, keys, bytes, runQuery))
+  return readParts(keysWithSizes(), (keys, bytes) => readLive(list, keys, bytes, runQuery))
 }
 
 /** How often a missing detail is read again: an indexer may have written the row, and be about to write the detail. */

@@ -75,19 +75,19 @@ async function groupsByTime(
   return steps.map(({ startMs, count }) => {
     const step = { fromMs: startMs, toMs: startMs + stepMs - 1 }
     const divide = () =>
-      finerStepsMs.length > 0 ? groupsByTime(list, step, finerStepsMs) : groupsById(list, step, beginOf(startMs))
+      finerStepsMs.length > 0 ? groupsByTime(list, step, finerStepsMs) : groupsById(list, step, prefixOf(startMs))
     return { ...step, count, divide }
   })
 }
 
 /** Divides a millisecond by the next character of the ids. If all ids share this character, their common prefix is skipped at once. */
-async function groupsById(list: ListCounts, moment: TimeSpan, begin: string): Promise<readonly RowGroup[]> {
-  const steps = await list.countByCharacter(begin)
-  return steps.map(({ character, count }) => {
-    const oldest = begin + (character ?? '')
+async function groupsById(list: ListCounts, moment: TimeSpan, prefix: string): Promise<readonly RowGroup[]> {
+  const counts = await list.countByCharacter(prefix)
+  return counts.map(({ character, count }) => {
+    const oldest = prefix + (character ?? '')
     const divide = async () => {
-      const isOnlyStep = steps.length === 1
-      const next = isOnlyStep ? beginOf(moment.fromMs) + (await list.idsBeginWith(oldest)) : oldest
+      const isOnlyCharacter = counts.length === 1
+      const next = isOnlyCharacter ? prefixOf(moment.fromMs) + (await list.idsBeginWith(oldest)) : oldest
       return await groupsById(list, moment, next)
     }
     const newest = character === undefined ? oldest : oldest + afterAll
@@ -118,10 +118,10 @@ async function locate(
 function clauseBetween(newest: RowGroup, oldest: RowGroup): Clause {
   if (newest.sortKeys === undefined && oldest.sortKeys === undefined)
     return createdWithin({ fromMs: oldest.fromMs, toMs: newest.toMs })
-  const gte = oldest.sortKeys?.oldest ?? beginOf(oldest.fromMs)
-  const lte = newest.sortKeys?.newest ?? beginOf(newest.toMs) + afterAll
+  const gte = oldest.sortKeys?.oldest ?? prefixOf(oldest.fromMs)
+  const lte = newest.sortKeys?.newest ?? prefixOf(newest.toMs) + afterAll
   return { range: { position: { gte, lte } } }
 }
 
 /** The common prefix of all sort keys of a millisecond. Clamped, because the first step may begin before the first valid instant. */
-const beginOf = (epochMs: number): string => `${toInstant(clampToInstants(epochMs))}|`
+const prefixOf = (epochMs: number): string => `${toInstant(clampToInstants(epochMs))}|`

@@ -34,7 +34,7 @@ end`
 
 /**
  * Stores a state of a key unless the stored state wins. A deletion wins, then the higher revision, then a revocation: concurrent writers may make two
- * states of one revision. `newest` of the reply: see `Applied` (accountKeyStore.ts).
+ * states of one revision. `newest` of the reply: see `ApplyResult` (accountKeyStore.ts).
  */
 export const applyScript = script(`${decode}${claim}
 local teamKeys, deletedKeys, digests, contested = unpack(KEYS)

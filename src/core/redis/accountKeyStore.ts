@@ -20,7 +20,7 @@ import { scanHashes } from './scanHashes.ts'
  * revision is stored. `newest`: a stored state to append again. Compaction would delete its record, which is before the applied record; or a deletion's
  * record may never have been appended.
  */
-export type Applied = {
+export type ApplyResult = {
   readonly kind: 'applied' | 'incomplete' | 'stale' | 'conflict'
   readonly newest: AccountKeyState | undefined
 }
@@ -41,7 +41,7 @@ export class AccountKeysIncomplete extends Error {
 
 const replayLifeMs = 3_600_000
 
-type ApplyReply = readonly [kind: Applied['kind'], newest?: string | null]
+type ApplyReply = readonly [kind: ApplyResult['kind'], newest?: string | null]
 
 /** The keys that authenticate requests; Kafka has their durable copy. Records may be applied twice, late, and by several writers at once. */
 export class AccountKeyStore {
@@ -52,14 +52,14 @@ export class AccountKeyStore {
   }
 
   /** The present run of Redis (`runIn`); undefined while keys are missing in it. */
-  async completeRun(): Promise<string | undefined> {
+  async runIfComplete(): Promise<string | undefined> {
     const { client, keys, runId } = this.#redis
     const completeRunId = await client.get(keys.accountKeysComplete)
     return completeRunId !== null && completeRunId === runId() ? completeRunId : undefined
   }
 
   async isComplete(): Promise<boolean> {
-    return (await this.completeRun()) !== undefined
+    return (await this.runIfComplete()) !== undefined
   }
 
   /** `position`: the position of the state's record, or `-<epoch ms>` of now if the record is still to be appended. */
@@ -69,7 +69,7 @@ export class AccountKeyStore {
     state: AccountKeyState,
     position?: AppendPosition | `-${number}`,
     when: 'always' | 'when complete' = 'always',
-  ): Promise<Applied> {
+  ): Promise<ApplyResult> {
     const { keys, runId } = this.#redis
     const names = [keys.teamKeys(teamId), keys.deletedKeys(teamId), keys.accountKey(''), keys.contestedDigests]
     const found = state.key === null ? '' : JSON.stringify(foundKeyOf(teamId, keyId, state.key))
@@ -95,7 +95,7 @@ export class AccountKeyStore {
   }
 
   /** The keys (null if deleted) that changed before `beforeMs`, and whose record no indexer has read yet. */
-  async unread(teamId: TeamId, beforeMs: number): Promise<[EntityId, AccountKey | null][]> {
+  async unreadChanges(teamId: TeamId, beforeMs: number): Promise<[EntityId, AccountKey | null][]> {
     const fields = await this.#fields(teamId)
     const unreadFields = Object.entries(fields).filter(([, field]) => Number(/^-(\S+) /.exec(field)?.[1]) < beforeMs)
     return unreadFields.map(([id, field]) => [id as EntityId, readField(field)?.key ?? null])
@@ -117,7 +117,7 @@ export class AccountKeyStore {
     return new Map(uses.map(([keyId, epochMs]) => [keyId as EntityId, toInstant(Number(epochMs))]))
   }
 
-  async contested(max: number): Promise<ContestedDigest[]> {
+  async contestedDigests(max: number): Promise<ContestedDigest[]> {
     const { client, keys } = this.#redis
     const digests = ((await client.smembers(keys.contestedDigests)) as Digest[]).sort().slice(0, max)
     const claims = await Promise.all(digests.map((digest) => client.hkeys(keys.accountKey(digest))))
@@ -144,8 +144,8 @@ export class AccountKeyStore {
   }
 
   /**
-   * `token` is unique to the replay. `complete` ends it, and resolves with false if Redis may have lost keys, or the replay took more than an hour: then
-   * the replay must be repeated.
+   * `token` is unique to the replay. `complete` ends the replay, and resolves with false if Redis may have lost keys, or the replay took more than an
+   * hour: then the replay must be repeated.
    */
   async beginReplay(token: string): Promise<{ complete(): Promise<boolean> }> {
     const { client, keys, runId } = this.#redis

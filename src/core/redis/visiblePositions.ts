@@ -52,7 +52,7 @@ end`
 
 /**
  * Lua `updateWatermark(key)`: stores the lowest time of a hash's partitions as its watermark. While a partition has no position or time, or deletions may be
- * missing, removes the watermark. Returns the watermark, and whether every partition has a position.
+ * missing (`withheld`), removes the watermark. Returns the watermark, and whether every partition has a position.
  */
 export const updateWatermarkLua = `
 local function updateWatermark(key)
@@ -80,8 +80,8 @@ end`
  * Publishes a round in one step:
  *
  * - Positions only rise. If a former owner of the partition publishes offset 60 after 70 was published, 70 stays, which is still true.
- * - Tokens of changed lists are replaced in the same step. Earlier: a follower could read the new token with the old positions, and would get "nothing
- *   new" once the positions have moved. Later: a follower with the old token would get "nothing new" although the change is visible.
+ * - Tokens of changed lists are replaced in the same step. If earlier, a follower could read the new token with the old positions, and would get "nothing
+ *   new" once the positions have moved. If later, a follower with the old token would get "nothing new" although the change is visible.
  * - If a stored position is missing or below `from`, Redis has lost a publication, perhaps with tokens of lists that this round does not name. A new salt
  *   gives every list another version, so that no client gets 304 for a changed list. The first round with `mayLackDeletions` changes the salt, too.
  * - While a rebuild owns the lock of the switch, the serving generation publishes list versions, but no positions.
@@ -110,15 +110,15 @@ for at = 16, #ARGV, 5 do
 end
 local watermarks, isComplete = {}, true
 for i = 1, 2 do
-  local watermark, isWhole = updateWatermark(KEYS[i])
+  local watermark, hasPositions = updateWatermark(KEYS[i])
   watermarks[i] = watermark or ''
-  isComplete = isComplete and isWhole
-  if isWhole then redis.call('HSET', KEYS[i], 'index', ARGV[4 + 4 * i], 'details', ARGV[5 + 4 * i]) end
+  isComplete = isComplete and hasPositions
+  if hasPositions then redis.call('HSET', KEYS[i], 'index', ARGV[4 + 4 * i], 'details', ARGV[5 + 4 * i]) end
   redis.call('PEXPIRE', KEYS[i], ${publishedLifeMs})
 end
 return {isComplete and 'complete' or 'incomplete', serving, watermarks[1], watermarks[2]}`)
 
-export type RoundPublished = {
+export type RoundReply = {
   /** `locked`: a rebuild is switching, so only list versions were published. `complete`: every partition of both topics has a position. */
   readonly outcome: 'locked' | 'incomplete' | 'complete'
   readonly serving: GenerationTag | undefined
@@ -130,7 +130,7 @@ export async function publishVisiblePositions(
   redis: RedisConnection,
   round: PublishedRound,
   newToken = randomToken,
-): Promise<RoundPublished> {
+): Promise<RoundReply> {
   const { keys } = redis
   const names = [
     ...entityTypes.map((type) => keys.visiblePositions(type, round.generation)),
@@ -154,7 +154,7 @@ export async function publishVisiblePositions(
     ...perType,
     ...partitions,
   ])
-  const [outcome, serving, forms = '', submissions = ''] = reply as readonly [RoundPublished['outcome'], ...string[]]
+  const [outcome, serving, forms = '', submissions = ''] = reply as readonly [RoundReply['outcome'], ...string[]]
   const watermarkMs = forms === '' || submissions === '' ? undefined : Math.min(Number(forms), Number(submissions))
   return { outcome, serving: serving === '' ? undefined : (serving as GenerationTag), watermarkMs }
 }

@@ -34,11 +34,11 @@ function replaying({ stored = [] as string[], readings = [[]] as string[][], pol
 test('a run of Redis whose replay another process has completed is replayed once more', async () => {
   const runs = ['first', 'first', 'second', 'second']
   const { state, over, store, keys } = replaying()
-  const completeRun = async (): Promise<string | undefined> => {
+  const runIfComplete = async (): Promise<string | undefined> => {
     if (runs.length === 1) over.abort()
     return runs.shift()
   }
-  Object.assign(store, { completeRun })
+  Object.assign(store, { runIfComplete })
   await keys.keepComplete()
   expect([state.readings, runs]).toEqual([1, []])
 })

@@ -34,7 +34,7 @@ function readFrom(log: ReplacementDetector, records: readonly LogRecord[], from:
 /** Checks a log against Kafka. */
 function check(log: ReplacementDetector, records: readonly LogRecord[], position: bigint, elapsedMs: number): boolean {
   const high = endOf(records)
-  return log.endCheck(log.upTo(position), log.prefixes().map(answerOf(records, high)), elapsedMs)
+  return log.endCheck(log.prefixUpTo(position), log.prefixes().map(answerOf(records, high)), elapsedMs)
 }
 
 /** Whether checks of a log from which so much was read lead to the conclusion that it is another one. */
@@ -57,7 +57,7 @@ test('the same log is never taken for another, whatever its clocks did and compa
       readFrom(log, all, endOf(read))
       const left = all.filter(({ offset }) => isKept(String(offset)))
       const answers = log.prefixes().map(answerOf(left, endOf(all)))
-      expect(log.endCheck(log.upTo(endOf(all)), answers, replacedAfterMs)).toBe(false)
+      expect(log.endCheck(log.prefixUpTo(endOf(all)), answers, replacedAfterMs)).toBe(false)
       expect(log.isDoubted).toBe(false)
     }),
   )

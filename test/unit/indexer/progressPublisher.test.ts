@@ -206,8 +206,9 @@ describe('A partition whose topic may have been replaced', () => {
     bench.submit(0)()
     bench.submit(1)()
     const answer = { high: 1n, firstLater: 0n }
-    const check = (elapsedMs: number): boolean => assigned.log.endCheck(assigned.log.upTo(2n), [answer], elapsedMs)
-    assigned.log.endCheck(assigned.log.upTo(2n), [{ high: 2n, firstLater: undefined }], 0)
+    const check = (elapsedMs: number): boolean =>
+      assigned.log.endCheck(assigned.log.prefixUpTo(2n), [answer], elapsedMs)
+    assigned.log.endCheck(assigned.log.prefixUpTo(2n), [{ high: 2n, firstLater: undefined }], 0)
     return { ...bench, assigned, check }
   }
 

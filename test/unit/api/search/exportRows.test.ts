@@ -1,6 +1,11 @@
 import { jest } from '@jest/globals'
 import fc from 'fast-check'
-import { inSnapshot, readWholeEntities, type WalkedSnapshot, walkList } from '../../../../src/api/search/exportRows.ts'
+import {
+  inSnapshot,
+  type KeySnapshot,
+  keysInBatches,
+  readWholeEntities,
+} from '../../../../src/api/search/exportRows.ts'
 import type { RowKey } from '../../../../src/api/search/hits.ts'
 import { readParts } from '../../../../src/api/search/largeRows.ts'
 import { largeBytes } from '../../../../src/core/elasticsearch/documentFormat.ts'
@@ -135,7 +140,7 @@ test('a snapshot is kept alive while its reader pauses, also after a refusal, an
 })
 
 /** A snapshot of rows in memory, and how many rows each search of it collects. */
-function snapshotOf(rows: readonly Row[], collected: number[] = []): WalkedSnapshot {
+function snapshotOf(rows: readonly Row[], collected: number[] = []): KeySnapshot {
   const inOrder = newestFirst(rows)
   return {
     countsOf: () => countsOf(rows),
@@ -148,9 +153,9 @@ function snapshotOf(rows: readonly Row[], collected: number[] = []): WalkedSnaps
   }
 }
 
-async function walked(snapshot: WalkedSnapshot, limit: number): Promise<string[]> {
+async function walked(snapshot: KeySnapshot, limit: number): Promise<string[]> {
   const ids: string[] = []
-  for await (const keys of walkList(snapshot, [], limit, (query) => query(signal))) {
+  for await (const keys of keysInBatches(snapshot, [], limit, (query) => query(signal))) {
     expect(keys.length).toBeLessThanOrEqual(limit)
     ids.push(...keys.map(({ id }) => id))
   }

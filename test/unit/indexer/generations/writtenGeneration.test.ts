@@ -11,7 +11,7 @@ import {
 } from '../../../../src/core/elasticsearch/indices.ts'
 import { failed, passed } from '../../../../src/core/monitoring/health.ts'
 import { redisKeys } from '../../../../src/core/redis/redisKeys.ts'
-import type { RoundPublished } from '../../../../src/core/redis/visiblePositions.ts'
+import type { RoundReply } from '../../../../src/core/redis/visiblePositions.ts'
 import {
   type Clients,
   SimulatedElasticsearch,
@@ -52,11 +52,11 @@ beforeEach(() => {
 type Commits = Parameters<typeof WrittenGeneration.open>[1]
 const open = (commits: Partial<Commits> = {}): Promise<WrittenGeneration> => {
   const stores = { config, elasticsearch, redis } as unknown as Stores
-  return WrittenGeneration.open(stores, { own: [], rebuilt: [], ...commits }, signal)
+  return WrittenGeneration.open(stores, { own: [], ofRebuild: [], ...commits }, signal)
 }
 const commitsOf = ({ tag }: Generation): Commits['own'] => [tag]
 /** A round of publishing, while Redis names this generation, or as it names now. */
-const publish = (opened: WrittenGeneration, outcome: RoundPublished['outcome'], watermarkMs?: number) =>
+const publish = (opened: WrittenGeneration, outcome: RoundReply['outcome'], watermarkMs?: number) =>
   opened.afterRound({ outcome, serving: (redis.generation ?? undefined) as GenerationTag | undefined, watermarkMs })
 const found = async () => (await generations.find()).map(({ complete }) => complete)
 const serving = async (): Promise<number | undefined> => (await found()).find((each) => each?.isServing)?.number
@@ -185,7 +185,7 @@ test('after Redis and the read aliases were lost, a generation serves only if co
   }
   expect(await servesWith({})).toBeUndefined()
   // A rebuild that has not switched yet may lack what indexers have read since.
-  expect(await servesWith({ rebuilt: commits })).toBeUndefined()
+  expect(await servesWith({ ofRebuild: commits })).toBeUndefined()
   expect(await servesWith({ own: commits })).toBe(1)
 })
 
