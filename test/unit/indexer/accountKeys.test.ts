@@ -16,7 +16,7 @@ function replaying({ stored = [] as string[], readings = [[]] as string[][], pol
       expect(position).toBe(positionOf(id))
       return state.forgotten.push(id) > 0
     },
-    contested: async () => [],
+    contestedDigests: async () => [],
   }
   const source = {
     topicSettings: async () => (_topic: string, name: string) => (name === 'cleanup.policy' ? policy : '1000'),
