@@ -88,7 +88,7 @@ export class RecordHandler {
     }
   }
 
-  /** A live indexer that still owns the partition writes the record's dead letter. Others do nothing, and count the record as stale. */
+  /** A live indexer that still owns the partition writes the record's dead letter. Others only count the record, as stale. */
   #reject(record: SourceRecord, assigned: AssignedPartition, problem: Problem, onProcessed: () => void): void {
     const { serving, metrics } = this.#options
     if (serving === undefined) {

@@ -28,7 +28,7 @@ export type ApplyResult = {
 /** Other keys fill all slots (`full`), the key exists (`held`), or both (`surplus`). */
 type Reservation = 'reserved' | 'full' | 'held' | 'surplus' | 'deleted'
 
-/** A contested digest (`accountKeyScripts.ts`). `keys`: `<teamId>/<keyId>` of its live keys, and `<teamId>/<keyId> in another partition`. */
+/** A digest of several live keys, or of one in two partitions: no request is accepted with it. `keys`: `<teamId>/<keyId>`, `… in another partition`. */
 export type ContestedDigest = { readonly digest: Digest; readonly keys: readonly string[] }
 
 /** Redis is new or has lost data, and no indexer has replayed the account keys since. */

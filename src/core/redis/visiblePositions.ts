@@ -27,7 +27,7 @@ export type PublishedRound = {
   readonly indices: Indices
   readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>
   readonly partitionCounts: Readonly<Record<EntityType, number>>
-  /** Lists that changed in these partitions, at most `maxListsPerRound`. */
+  /** Changed lists, at most `maxListsPerRound`. */
   readonly lists: readonly TeamList[]
   /** Gives every list of the generation another version, because `lists` is incomplete. */
   readonly changesEveryList: boolean
