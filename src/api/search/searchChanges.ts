@@ -37,9 +37,8 @@ export type PlaceInWalk = { readonly at: LogPosition; readonly after: string | u
 /** `next` is undefined after the last row. */
 export type ChangesPage = { readonly items: readonly Buffer[]; readonly next: PlaceInWalk | undefined }
 
-/** A deletion has no `sortKey`. */
 type Row = { readonly at: LogPosition; readonly sortKey: string | undefined; readonly item: Buffer }
-/** A row before it is read. `bytes`: undefined for a row that is not large (`largeBytes`). */
+/** A row before it is read. A deletion has no `sortKey`. `bytes`: undefined for a row that is not large (`largeBytes`). */
 type ChangeKey = {
   readonly at: LogPosition
   readonly sortKey: string | undefined
