@@ -131,8 +131,10 @@ const readLogs = (): Promise<unknown> =>
       { topic: 'submissions', partition: 1, type: 'submissions' },
     ] as const
     const logs = await readLogStatesOfDocuments(clients.elasticsearch, generation, partitions, request)
-    // Random documents may share a position, and then either may be the newest one.
-    return [...logs].map(([name, { prefixes }]) => [name, prefixes.map(({ below }) => String(below))])
+    return [...logs].map(([name, { prefixes }]) => [
+      name,
+      prefixes.map(({ below, latestMs }) => [String(below), latestMs]),
+    ])
   })
 
 const actions = [write, refresh, readLogs, readList, readList, readList]

@@ -29,7 +29,12 @@ type Options = {
 }
 
 /** A child process's report on one seed. */
-type SeedReport = { readonly seed: number; readonly digest: string | undefined; readonly violation: string | undefined }
+type SeedReport = {
+  readonly seed: number
+  readonly digest: string | undefined
+  readonly violation: string | undefined
+  readonly neededRebuild: boolean
+}
 
 export const command = new Command()
   .option(
@@ -58,8 +63,9 @@ export const command = new Command()
 async function runShare({ first, seeds, processes, digests }: Options, simulation: Simulation): Promise<void> {
   const { historyOf, runHistory } = simulation
   for (let seed = first; seed < first + seeds; seed += processes) {
-    const { trace, violation } = await runHistory(historyOf(seed))
-    const message: SeedReport = { seed, digest: digests ? digestOf(trace) : undefined, violation: violation?.text }
+    const { trace, violation, neededRebuild } = await runHistory(historyOf(seed))
+    const digest = digests ? digestOf(trace) : undefined
+    const message: SeedReport = { seed, digest, violation: violation?.text, neededRebuild }
     process.send?.(message)
   }
   process.disconnect()
@@ -87,6 +93,10 @@ async function runMany(options: Options): Promise<void> {
     child.on('message', (message: SeedReport) => {
       report.progress('seeds', ++done, seeds)
       traces.set(message.seed, message.digest)
+      if (message.neededRebuild)
+        process.stdout.write(
+          `seed ${message.seed} needed a rebuild: a log counts as replaced after a broker's clock went back\n`,
+        )
       if (message.violation === undefined) return
       broken.push(message)
       process.stdout.write(`seed ${message.seed} breaks: ${message.violation}\n`)

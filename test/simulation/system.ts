@@ -55,6 +55,8 @@ export class System {
   readonly config: Config
   readonly #running: Running[] = []
   readonly #counts = new Map<string, number>()
+  /** Whether an indexer has reported a log as replaced. */
+  hasReplacedLog = false
 
   constructor(world: World, engines: SimulatedEngines, { keepsAnswers }: { readonly keepsAnswers: boolean }) {
     this.world = world
@@ -204,13 +206,18 @@ export class System {
     const service: Service = {
       config: this.config,
       engines: this.engines,
-      log: createLog({ name: process.name, level: 'info' }, { write: (line) => this.world.note(line.trimEnd()) }),
+      log: createLog({ name: process.name, level: 'info' }, { write: (line) => this.#noteLogLine(line) }),
       metrics: new Registry(),
       signal: stopping.signal,
       release: (_what, releaser) => releasers.push(releaser),
       fail,
     }
     process.run(() => start(service, running)).catch(fail)
+  }
+
+  #noteLogLine(line: string): void {
+    this.world.note(line.trimEnd())
+    this.hasReplacedLog ||= line.includes('logs were replaced since the generation was read from them')
   }
 }
 

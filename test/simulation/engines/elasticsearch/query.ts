@@ -77,20 +77,33 @@ function compileRange(field: string, body: unknown, mapping: Mapping): Matches {
   }
 }
 
-/** Compiles date-histogram aggregations to a function of the documents found. */
+/** Compiles aggregations, date histograms or maxima of dates, to a function of the documents found. */
 export function compileAggregations(
   aggregations: Json,
   mapping: Mapping,
 ): (documents: readonly StoredDocument[]) => object {
   const compiled = Object.entries(aggregations).map(([name, aggregation]) => {
     const [kind, body] = onlyMember(aggregation as Json, 'an aggregation')
-    if (kind !== 'date_histogram') throw notSimulated(`${kind} aggregations`)
-    return [name, compileHistogram(body as Json, mapping)] as const
+    if (kind === 'date_histogram') return [name, compileHistogram(body as Json, mapping)] as const
+    if (kind === 'max') return [name, compileMaximum(body as Json, mapping)] as const
+    throw notSimulated(`${kind} aggregations`)
   })
-  return (documents) => Object.fromEntries(compiled.map(([name, count]) => [name, { buckets: count(documents) }]))
+  return (documents) => Object.fromEntries(compiled.map(([name, result]) => [name, result(documents)]))
 }
 
-function compileHistogram(body: Json, mapping: Mapping): (documents: readonly StoredDocument[]) => readonly object[] {
+function compileMaximum(
+  { field, ...others }: Json,
+  mapping: Mapping,
+): (documents: readonly StoredDocument[]) => object {
+  expectOnly([], others, 'a maximum')
+  if (mapping.typeOf(String(field)) !== 'date') throw notSimulated('this maximum')
+  return (documents) => {
+    const values = documents.flatMap(({ fields }) => fields[String(field)] ?? [])
+    return { value: values.length === 0 ? null : Math.max(...values.map((value) => Date.parse(value))) }
+  }
+}
+
+function compileHistogram(body: Json, mapping: Mapping): (documents: readonly StoredDocument[]) => object {
   const { field, fixed_interval: interval, min_doc_count: least, order, ...others } = body
   expectOnly([], others, 'a date histogram')
   const stepMs = Number(/^(\d+)ms$/.exec(String(interval))?.[1])
@@ -104,7 +117,7 @@ function compileHistogram(body: Json, mapping: Mapping): (documents: readonly St
       const key = Math.floor(Date.parse(value) / stepMs) * stepMs
       counts.set(key, (counts.get(key) ?? 0) + 1)
     }
-    return [...counts].sort(([a], [b]) => b - a).map(([key, doc_count]) => ({ key, doc_count }))
+    return { buckets: [...counts].sort(([a], [b]) => b - a).map(([key, doc_count]) => ({ key, doc_count })) }
   }
 }
 
