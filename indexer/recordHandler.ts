@@ -95,7 +95,7 @@ export class RecordHandler {
       const name = partitionName(record)
       if (record.offset >= (this.rejectedBelow.get(name) ?? 0n)) this.rejectedBelow.set(name, record.offset + 1n)
       this.#count(record, 'stale', onProcessed)
-    } else if (assigned.left.aborted) {
+    } else if (assigned.assignmentEnd.aborted) {
       // The next owner of the partition reads this record again, and writes its dead letter.
       this.#count(record, 'stale', onProcessed)
     } else {

@@ -97,7 +97,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['redis', 'keys'],
     seed: 1,
     file: 'indexer/accountKeys.ts',
-    from: 'if (run === undefined || run !== (known ?? run))',
+    from: 'if (run === undefined || hasNewRun)',
     to: 'if (false)',
   },
   'joined-without-an-assignment': {
@@ -158,8 +158,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['crashes'],
     seed: 1,
     file: 'indexer/convertRecord.ts',
-    from: 'write(kind, key, deletedRevision,',
-    to: 'write(kind, key, 10 as Revision,',
+    from: 'documentWrite(kind, key, deletedRevision,',
+    to: 'documentWrite(kind, key, 10 as Revision,',
   },
   'revoked-in-kafka-only': {
     themes: ['keys', 'network'],
