@@ -41,8 +41,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['contract', 'network'],
     seed: 21,
     file: 'indexer/recordHandler.ts',
-    from: 'this.#failUnlessDone(letter.then((outcome) => this.#count(record, outcome, onProcessed)))',
-    to: "letter.catch(() => undefined)\n      this.#count(record, 'dead-letter', onProcessed)",
+    from: 'this.#failUnlessDone(rejecting.then((outcome) => this.#countProcessed(record, outcome, onProcessed)))',
+    to: "rejecting.catch(() => undefined)\n      this.#countProcessed(record, 'dead-letter', onProcessed)",
   },
   'commit-of-another-generation-counts': {
     themes: ['generations'],
