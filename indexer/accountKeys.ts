@@ -101,7 +101,10 @@ export class AccountKeys {
       try {
         const run = await store.runIfComplete()
         const hasNewRun = lastRun !== undefined && run !== lastRun
-        if (run === undefined || hasNewRun) log.info({ records: await this.replay() }, 'account-key replay completed')
+        if (run === undefined || hasNewRun) {
+          const records = await this.replay()
+          log.info({ records }, 'account-key replay completed')
+        }
         lastRun = run
         this.contested = await store.contestedDigests(maxContested)
         this.replayError = undefined

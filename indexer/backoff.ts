@@ -15,8 +15,8 @@ export const backoffMs = (attempt: number, random: () => number): number =>
   random() * Math.min(maxMs, baseMs * 2 ** Math.min(attempt, 20))
 
 /**
- * Calls `isDone` every `pollMs`. Resolves with true once `isDone` resolves with true, or with false after `deadlineMs`. Rejects when `isDone` rejects or `signal`
- * aborts.
+ * Calls `isDone` every `pollMs`. Resolves with true once `isDone` resolves with true, or with false after `deadlineMs`. Rejects when `isDone` rejects or
+ * `signal` aborts.
  */
 export async function until(
   isDone: () => Promise<boolean>,
@@ -53,7 +53,10 @@ export class Retries {
     return longestProblem === undefined ? passed : failed(longestProblem)
   }
 
-  /** Calls `attempt` until it succeeds, with a backoff after each failure. `step` names it in logs. Rejects once `signal`, or the signal of the constructor, aborts. */
+  /**
+   * Calls `attempt` until it succeeds, with a backoff after each failure. `step` names it in logs. Rejects once `signal`, or the signal of the constructor,
+   * aborts.
+   */
   async untilDone<T>(step: string, attempt: () => Promise<T>, signal = this.#signal): Promise<T> {
     const anySignal = AbortSignal.any([signal, this.#signal])
     const stepKey = Symbol(step)

@@ -9,8 +9,8 @@ export type QueriedPartition = TopicPartition & { readonly prefixes: readonly Lo
 
 /**
  * Queries Kafka about each prefix of each partition. A prefix is the records of a log below an offset, with the latest of their append times
- * (`LogPrefix`). Returns for each partition, in the same order, the answers about its prefixes. A partition that Kafka does not have counts as empty. Rejects if a
- * topic does not exist.
+ * (`LogPrefix`). Returns for each partition, in the same order, the answers about its prefixes. A partition that Kafka does not have counts as empty. Rejects
+ * if a topic does not exist.
  */
 export async function queryLogs(source: LogSource, partitions: readonly QueriedPartition[]): Promise<LogAnswer[][]> {
   const ranges = await source.offsetRanges([...new Set(partitions.map(({ topic }) => topic))])

@@ -18,8 +18,8 @@ const undecodableRetryMs = 5_000
 /** How often it is checked whether records in flight have left room for another record (`inFlightBytes.ts`). */
 const roomPollMs = 10
 /**
- * The longest wait (ms) for room, summed over `recordsPerTurn` records. Meanwhile no batch of any partition is read. After this wait, the topic is paused, so that
- * the other topics continue to be read.
+ * The longest wait (ms) for room, summed over `recordsPerTurn` records. Meanwhile no batch of any partition is read. After this wait, the topic is paused, so
+ * that the other topics continue to be read.
  */
 const roomPatienceMs = 500
 /** After so many records, the event loop gets a turn: later, heartbeats and responses would be delayed. */
@@ -210,8 +210,8 @@ export class SourceConsumer {
   }
 
   /**
-   * Waits until there is room for a record. Subtracts the wait from `patience`; once none is left, pauses the topic. Resolves with false if the topic was paused,
-   * or the member has stopped.
+   * Waits until there is room for a record. Subtracts the wait from `patience`; once none is left, pauses the topic. Resolves with false if the topic was
+   * paused, or the member has stopped.
    */
   async #untilRoom({ topic, isReading, wait }: FetchedBatch, patience: RoomPatience): Promise<boolean> {
     while (isReading() && !this.#inFlight.hasRoom(topic)) {

@@ -152,8 +152,8 @@ function listDocument(
   { summary, detail }: Pick<RenderedForm, 'summary' | 'detail'>,
 ): Buffer {
   // `position` is the sort key of lists. (`logPosition` is the sort key of change feeds.)
-  const order = `"teamId":"${teamId}","position":"${position(createdAt, entityId)}"`
-  const times = `"createdAt":"${createdAt}","changedAt":"${appendInfo.changedAt}","logPosition":${appendInfo.logPosition}`
+  const sortMembers = `"teamId":"${teamId}","position":"${position(createdAt, entityId)}"`
+  const timeMembers = `"createdAt":"${createdAt}","changedAt":"${appendInfo.changedAt}","logPosition":${appendInfo.logPosition}`
   // A search returns `searchMembers`, too: those of a long title are several times its length.
   const rowBytes = Buffer.byteLength(searchMembers) + summary.length
   const largeParts = [
@@ -161,7 +161,7 @@ function listDocument(
     ...largePartMembers(teamId, 'detail', detail.length),
   ]
   const largeMember = largeParts.length === 0 ? '' : `"large":{${largeParts.join()}},`
-  const start = `{${order},${times},${searchMembers},${largeMember}"summary":${summaryDelimiter}`
+  const start = `{${sortMembers},${timeMembers},${searchMembers},${largeMember}"summary":${summaryDelimiter}`
   const startBytes = Buffer.byteLength(start)
   const list = Buffer.allocUnsafe(startBytes + summary.length + listEnd.length)
   list.write(start)
@@ -180,8 +180,8 @@ const largePartMembers = (teamId: TeamId, part: 'summary' | 'detail', bytes: num
 const listEnd = `${summaryDelimiter}}`
 
 /**
- * Copies the source of a document that waits for a retry into a buffer of its own. A source is a slice of a buffer that other documents share: while it waits, the
- * sources of finished documents would stay in memory, too.
+ * Copies the source of a document that waits for a retry into a buffer of its own. A source is a slice of a buffer that other documents share: while it waits,
+ * the sources of finished documents would stay in memory, too.
  */
 export function copySource(document: DocumentWrite): void {
   const { source } = document
@@ -220,8 +220,8 @@ export const asCarriedOver = (source: Buffer): Buffer =>
   )
 
 /**
- * Recomputes the search members of a submission's list document, if an earlier release has written it, which lacks `scoreParts`, or a process with another
- * `INDEX_ANSWERS`. Returns other documents unchanged. `hasAnswers`: `INDEX_ANSWERS` of this process.
+ * Recomputes the search members of a submission's list document if it lacks `scoreParts`, since an earlier release has written it, or if a process with another
+ * `INDEX_ANSWERS` has written it. Returns other documents unchanged. `hasAnswers`: `INDEX_ANSWERS` of this process.
  */
 export function renewSearchMembers(document: DocumentWrite, hasAnswers: boolean): DocumentWrite {
   if (document.kind !== 'submissions') return document
@@ -251,8 +251,8 @@ function sourceOf(members: readonly (readonly [name: string, raw: string])[]): B
 
 /**
  * The documents that replace those of a deleted entity. Their version is above every revision. If Elasticsearch deleted the documents instead, it would forget
- * their versions after a minute, and a record with a lower revision that arrives later would bring the entity back. `logPosition` is missing where a rebuild writes
- * the tombstone of a deletion that Kafka removed before it was read; followers start anew.
+ * their versions after a minute, and a record with a lower revision that arrives later would bring the entity back. `logPosition` is missing where a rebuild
+ * writes the tombstone of a deletion that Kafka removed before it was read; followers start anew.
  */
 export function tombstones(
   key: RecordKey,

@@ -6,7 +6,8 @@ export const notCovered = 0
 
 /**
  * Determines whether a deletion may have been missed in a partition. Compaction may remove a deletion `delete.retention.ms` after its append. If reading falls
- * behind by more, a deletion may be gone before it was read, and the indices would serve the deleted entity for good. Then `coveredUntilMs` becomes `notCovered`.
+ * behind by more, a deletion may be gone before it was read, and the indices would serve the deleted entity for good. Then `coveredUntilMs` becomes
+ * `notCovered`.
  */
 export class DeletionCoverage {
   /** Every record that was appended to the partition before this time (epoch ms) has been read; or `notCovered`. */

@@ -23,8 +23,8 @@ export type CommandTools = Stores & {
 }
 
 /**
- * Connects to the engines, runs a command, and closes the clients. If the command fails, or a signal such as SIGINT stops it, prints the reason to stderr, and sets
- * the exit code `failedCode`.
+ * Connects to the engines, runs a command, and closes the clients. If the command fails, or a signal such as SIGINT stops it, prints the reason to stderr, and
+ * sets the exit code `failedCode`.
  */
 export async function runEngineCommand(
   name: string,

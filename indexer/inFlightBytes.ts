@@ -1,6 +1,9 @@
 import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 
-/** An estimate of the memory (bytes) of a record in flight: key, headers, three times the value (as received, and in both of its documents), and 1 KiB for objects. */
+/**
+ * An estimate of the memory (bytes) of a record in flight: key, headers, three times the value (as received, and in both of its documents), and 1 KiB for
+ * objects.
+ */
 export const recordBytes = ({ key, value, headers }: SourceRecord): number =>
   (key?.length ?? 0) + 3 * (value?.length ?? 0) + headers.bytes.length + 1_024
 

@@ -127,8 +127,8 @@ export const command = serviceCommand({
   needs: ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'],
   adminPort: 9_102,
   start: (service) => {
-    // Node takes buffers of up to half of the pool's size from its pool; larger buffers are allocated singly, which is slower. Documents have a few kilobytes, and
-    // thousands are made a second: with the default pool of Node 22 (8 KiB), most would be allocated singly.
+    // Node takes buffers of up to half of the pool's size from its pool; larger buffers are allocated singly, which is slower. Documents have a few kilobytes,
+    // and thousands are made a second: with the default pool of Node 22 (8 KiB), most would be allocated singly.
     Buffer.poolSize = 256 * 1024
     return startIndexer(service)
   },

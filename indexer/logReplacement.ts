@@ -1,6 +1,6 @@
 /**
- * The records of a partition's log below offset `below`. None of them was appended later than `latestMs` (epoch ms; `Infinity` if unknown). By both numbers, the
- * log is recognised again.
+ * The records of a partition's log below offset `below`. None of them was appended later than `latestMs` (epoch ms; `Infinity` if unknown). By both numbers,
+ * the log is recognised again.
  */
 export type LogPrefix = { readonly below: bigint; readonly latestMs: number }
 
@@ -33,8 +33,8 @@ export const readStoredLogState = (text: string | undefined): LogState =>
   text === undefined ? unreadLog : readLogState(text, 0n)
 
 /**
- * Kafka's answer about a prefix. `high`: the end offset of the partition; `firstLater`: the first offset whose record was appended after `latestMs`; undefined if
- * there is none, or `latestMs` is unknown.
+ * Kafka's answer about a prefix. `high`: the end offset of the partition; `firstLater`: the first offset whose record was appended after `latestMs`; undefined
+ * if there is none, or `latestMs` is unknown.
  */
 export type LogAnswer = { readonly high: bigint; readonly firstLater: bigint | undefined }
 
@@ -49,11 +49,11 @@ export const hasPrefix = ({ high, firstLater }: LogAnswer, { below }: LogPrefix)
 export const replacedAfterMs = 30_000
 
 /**
- * Detects that a partition has another log now than the one that the indices were read from: its topic was created again, its cluster was replaced, or the log has
- * lost its end. KafkaJS gives no id of a log, so append times are compared.
+ * Detects that a partition has another log now than the one that the indices were read from: its topic was created again, its cluster was replaced, or the log
+ * has lost its end. KafkaJS gives no id of a log, so append times are compared.
  *
- * A check tests only prefixes that an earlier check has confirmed. If the log has them, everything that was read before this check is confirmed: it is the prefix
- * for the next check. Why does a check not test everything that was read? Example:
+ * A check tests only prefixes that an earlier check has confirmed. If the log has them, everything that was read before this check is confirmed: it is the
+ * prefix for the next check. Why does a check not test everything that was read? Example:
  * 1. An indexer has read offsets 0 to 499, until 10:00. Confirmed: `below` 500, `latestMs` 10:00.
  * 2. The topic is created again and gets 900 records, from 10:05 to 10:20. The indexer reads offsets 500 to 899, without an error.
  * 3. With everything that was read (`below` 900, `latestMs` 10:20), the new log would pass. With the confirmed prefix, it fails: its records below 500 were
@@ -63,7 +63,9 @@ export class ReplacementDetector {
   isReplaced: boolean
   /** The prefixes that the next check tests: at first as stored by earlier assignments, later the prefix that the last check has confirmed. */
   #prefixes: readonly LogPrefix[]
-  /** `below`: the end of the longest prefix when reading started; `latestMs`: the latest append time in the prefixes, and of the records read from `below` on. */
+  /**
+   * `below`: the end of the longest prefix when reading started; `latestMs`: the latest append time in the prefixes, and of the records read from `below` on.
+   */
   #readPrefix: LogPrefix
   /** When the first of the present, uninterrupted run of failed checks ended (monotonic, ms); undefined if the last check has not failed. */
   #lacksPrefixSinceMs: number | undefined
@@ -104,7 +106,10 @@ export class ReplacementDetector {
     return this.isDoubted ? undefined : { isReplaced: false, prefixes: this.#prefixes }
   }
 
-  /** The state to commit with `position`: the first confirmed prefix and, as the second, everything below `position`. While `isDoubted`, only confirmed prefixes. */
+  /**
+   * The state to commit with `position`: the first confirmed prefix and, as the second, everything below `position`. While `isDoubted`, only confirmed
+   * prefixes.
+   */
   state(position: bigint): LogState {
     const prefixes = this.isDoubted ? this.#prefixes : [...this.#prefixes.slice(0, 1), this.prefixUpTo(position)]
     return { isReplaced: this.isReplaced, prefixes }

@@ -11,8 +11,8 @@ import type { LogState } from './logReplacement.ts'
 type MaxTimes = Record<'changedAt' | 'deletedAt', { readonly value: number | null }>
 
 /**
- * Reads from the documents of a generation (the indices of one build) how far the logs of partitions were read: the highest position of the documents, and their
- * latest append time, as `LogState` by `partitionName`. A partition without documents is left out. Needed where commits and Redis have no state. Example:
+ * Reads from the documents of a generation (the indices of one build) how far the logs of partitions were read: the highest position of the documents, and
+ * their latest append time, as `LogState` by `partitionName`. A partition without documents is left out. Needed where commits and Redis have no state. Example:
  * 1. An operator deletes a topic, and with it its commits. Redis loses its data.
  * 2. The topic is created again. Only the documents show that it is another log: their positions are above its end.
  *

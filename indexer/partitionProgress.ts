@@ -8,7 +8,10 @@ export type PartitionProgress = {
   readonly position: Offset
   /** Every record that was appended before this time (epoch ms) is below the position; `notCovered` if a deletion may have been missed. */
   readonly coveredUntilMs: number
-  /** Whether the log may have been replaced by another one, or its reported end is below an offset that was read. Then this round ignores the end, and publishes no position. */
+  /**
+   * Whether the log may have been replaced by another one, or its reported end is below an offset that was read. Then this round ignores the end, and publishes
+   * no position.
+   */
   readonly isDoubted: boolean
 }
 
@@ -39,8 +42,8 @@ export function progressOf(
 
 /**
  * Once the `coveredUntilMs` of a partition is newer than the committed one by this time (ms), it is committed again, even if no record was processed: the next
- * owner starts with the committed time. Example: the first record in ten days is appended while no indexer runs. With a commit from ten days ago, the next owner
- * would count a deletion as missed.
+ * owner starts with the committed time. Example: the first record in ten days is appended while no indexer runs. With a commit from ten days ago, the next
+ * owner would count a deletion as missed.
  */
 const maxCommitAgeMs = 1_000
 

@@ -26,7 +26,9 @@ import { documentPartitionsIn, documentTopics } from './topics.ts'
 const refreshTimeoutMs = 30_000
 /** How long a shutdown waits for the records in flight. */
 const drainDeadlineMs = 4_000
-/** How long a shutdown then waits for the last round, with its commit. Later, the indexer leaves the group: the next owner reads the uncommitted records again. */
+/**
+ * How long a shutdown then waits for the last round, with its commit. Later, the indexer leaves the group: the next owner reads the uncommitted records again.
+ */
 const lastPublishDeadlineMs = 3_000
 const drainPollMs = 20
 
@@ -64,8 +66,8 @@ type PipelineOptions = ReadOptions & {
 export type PipelineHealth = Readonly<Record<'writer' | 'publisher' | 'consumer' | 'decoding', CheckOutcome>>
 
 /**
- * Moves records from the topics into one generation (the four indices of one build): fetch, validate, write, refresh, publish, commit. Bounds the bytes in flight
- * (`MAX_IN_FLIGHT_BYTES`).
+ * Moves records from the topics into one generation (the four indices of one build): fetch, validate, write, refresh, publish, commit. Bounds the bytes in
+ * flight (`MAX_IN_FLIGHT_BYTES`).
  */
 export class Pipeline {
   readonly #options: PipelineOptions
@@ -176,8 +178,8 @@ export class Pipeline {
   }
 
   /**
-   * Checks whether the document partitions still have the logs that the generation was read from. Reads a replaced log from its first offset. Stores the states of
-   * the other logs in Redis. Rejects when Kafka does not answer.
+   * Checks whether the document partitions still have the logs that the generation was read from. Reads a replaced log from its first offset. Stores the states
+   * of the other logs in Redis. Rejects when Kafka does not answer.
    */
   async checkLogs(): Promise<void> {
     const { source, generation, logStates, log } = this.#options

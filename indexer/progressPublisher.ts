@@ -60,8 +60,8 @@ const idleIntervalMs = 1_000
 /**
  * Publishes progress in rounds:
  * 1. Elasticsearch refreshes the indices.
- * 2. One script writes positions and new list versions to Redis. So no client reads a position, list version or watermark ahead of the documents that a search
- *    returns.
+ * 2. One script writes positions, and new versions of changed lists (the forms or submissions of a team), to Redis. So no client reads a position, list version
+ *    or watermark ahead of the documents that a search returns.
  * 3. Kafka gets the commits. So every committed record is searchable.
  */
 export class ProgressPublisher {
@@ -154,8 +154,8 @@ export class ProgressPublisher {
   }
 
   /**
-   * Reads replaced logs from their first offsets (`low`): commits these offsets, and joins the group again. Otherwise the records of the new logs below the former
-   * commits would never be read, and those that break the contract would get no dead letter.
+   * Reads replaced logs from their first offsets (`low`): commits these offsets, and joins the group again. Otherwise the records of the new logs below the
+   * former commits would never be read, and those that break the contract would get no dead letter.
    */
   readAgain(replaced: readonly ReplacedPartition[]): Promise<void> {
     const { consumer, tag } = this.#options

@@ -4,9 +4,9 @@ import type { TeamList } from '../src/core/model/ids.ts'
 type UnpublishedOffsets = { readonly first: bigint; readonly last: bigint }
 
 /**
- * What a partition has published for clients, and what the next round must publish. A round of `ProgressPublisher` publishes a position (every record below it is
- * searchable) and new versions of the lists that have changed below the position. A list is the forms or the submissions of a team; its version decides whether
- * the API answers "nothing new".
+ * What a partition has published for clients, and what the next round must publish. A round of `ProgressPublisher` publishes a position (every record below it
+ * is searchable) and new versions of the lists that have changed below the position. A list is the forms or the submissions of a team; its version decides
+ * whether the API answers "nothing new".
  */
 export class PublishedPosition {
   /** The position that this assignment has published last: every record below it is searchable. Undefined before the first. */
@@ -66,8 +66,8 @@ export class PublishedPosition {
   }
 
   /**
-   * Whether the index, with all records below `position`, is in a state that the log had at some time. It may be in another state while a compacted log is read in
-   * part (see `noteGap`). So `position` must have reached the end that the log had at the assignment, and the ends of all gaps.
+   * Whether the index, with all records below `position`, is in a state that the log had at some time. It may be in another state while a compacted log is read
+   * in part (see `noteGap`). So `position` must have reached the end that the log had at the assignment, and the ends of all gaps.
    */
   isStateOfLog(position: bigint): boolean {
     return this.#endAtStart !== undefined && position >= this.#endAtStart && position >= this.#gapBelow

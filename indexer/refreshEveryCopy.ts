@@ -3,16 +3,16 @@ import type { Client, estypes } from '@elastic/elasticsearch'
 import type { RequestOptions } from '../src/core/elasticsearch/elasticsearch.ts'
 
 /**
- * If a refresh has not answered after this time (ms), the health of the cluster shows whether a primary is missing: then Elasticsearch would answer only after a
- * minute.
+ * If a refresh has not answered after this time (ms), the health of the cluster shows whether a primary is missing: then Elasticsearch would answer only after
+ * a minute.
  */
 const patienceMs = 2_000
 
 /**
  * Makes every acknowledged write searchable on each copy of a shard (primary or replica) that may answer a search. Rejects if a copy may lack a write.
  *
- * In the response of a refresh, a copy that was not reached is neither `successful` nor `failed`. Either the copy is unassigned, which is harmless; or its node is
- * cut off, but still counts as present, and answers searches. So, after the refresh,
+ * In the response of a refresh, a copy that was not reached is neither `successful` nor `failed`. Either the copy is unassigned, which is harmless; or its node
+ * is cut off, but still counts as present, and answers searches. So, after the refresh,
  * - at least as many copies must have been reached as are active. (A copy that becomes active later is refreshed by its recovery);
  * - no primary may be missing.
  *

@@ -15,8 +15,8 @@ export type VisibleRound = Pick<PublishedRound, 'lists' | 'changesEveryList'> & 
 }
 
 /**
- * Converts a round of `ProgressPublisher` for Redis: partitions by entity type instead of topic, without those of `account-keys`. `mayLackDeletions`: no watermark
- * and no change feed, since Kafka may have removed deletions before they were read.
+ * Converts a round of `ProgressPublisher` for Redis: partitions by entity type instead of topic, without those of `account-keys`. `mayLackDeletions`: no
+ * watermark and no change feed, since Kafka may have removed deletions before they were read.
  */
 export function roundForRedis(
   config: Config,

@@ -114,8 +114,8 @@ export async function fetchCommittedOffsets(
 const noCommits: ReadonlyMap<string, CommittedOffset> = new Map()
 
 /**
- * The metadata of a commit: `<generation> <deadLetteredBelow> <coveredUntilMs> <log>`, such as `3-k8Jf 500 1764403600000 500:1764403600000`. It names the generation,
- * since other generations may lack records below the committed offset.
+ * The metadata of a commit: `<generation> <deadLetteredBelow> <coveredUntilMs> <log>`, such as `3-k8Jf 500 1764403600000 500:1764403600000`. It names the
+ * generation, since other generations may lack records below the committed offset.
  */
 export const commitMetadata = (
   generation: GenerationTag,
@@ -138,7 +138,8 @@ function readCommit({ position, metadata }: PartitionCommit): CommittedOffset {
 }
 
 /**
- * The commits of a partition, `own` in the group `groupId` and `ofRebuild` in `rebuildGroupId`, and the generation to be written. Each is undefined if there is none.
+ * The commits of a partition, `own` in the group `groupId` and `ofRebuild` in `rebuildGroupId`, and the generation to be written. Each is undefined if there is
+ * none.
  */
 type PartitionCommits = {
   readonly own: CommittedOffset | undefined
@@ -241,8 +242,8 @@ function coveredWithoutCommit(
 }
 
 /**
- * Whether a generation was read from a topic of another name, since an operator has changed `TOPIC_FORMS`, for example: its positions are offsets of another log.
- * `states`: the states of the logs from which it was read, by `partitionName`; `topics`: the topics of the present configuration.
+ * Whether a generation was read from a topic of another name, since an operator has changed `TOPIC_FORMS`, for example: its positions are offsets of another
+ * log. `states`: the states of the logs from which it was read, by `partitionName`; `topics`: the topics of the present configuration.
  */
 export function isRenamed(topic: string, states: { keys(): Iterable<string> }, topics: readonly string[]): boolean {
   const readTopics = new Set([...states.keys()].map((name) => name.slice(0, name.lastIndexOf('/'))))

@@ -57,7 +57,10 @@ export type TopicRules = {
   readonly keptMs: Readonly<Record<string, number>>
 }
 
-/** The `keptMs` of a topic in `wrongPolicies`, where Kafka may remove a deletion at any time: less than every delay of reading, so that a deletion counts as missed. */
+/**
+ * The `keptMs` of a topic in `wrongPolicies`, where Kafka may remove a deletion at any time: less than every delay of reading, so that a deletion counts as
+ * missed.
+ */
 const notKeptMs = Number.MIN_SAFE_INTEGER
 
 /** Creates missing topics, and reads the rules of all. Several processes may call it at once. Rejects if Kafka does not answer. */
@@ -83,8 +86,8 @@ export async function ensureTopics(source: KafkaSource, config: Config, log: Log
 const maxAddedBytes = 4_096
 
 /**
- * Fails unless the topic of dead letters accepts the largest record of every source topic with the headers of a dead letter. If Kafka refuses a dead letter, its
- * record is never committed, and the partition stands still until an operator raises `max.message.bytes`. Rejects if Kafka does not answer.
+ * Fails unless the topic of dead letters accepts the largest record of every source topic with the headers of a dead letter. If Kafka refuses a dead letter,
+ * its record is never committed, and the partition stands still until an operator raises `max.message.bytes`. Rejects if Kafka does not answer.
  */
 export async function checkDeadLetterSize(
   source: Pick<KafkaSource, 'topicSettings'>,

@@ -42,8 +42,8 @@ export type BatchWriterOptions = BulkCalls & {
 }
 
 /**
- * Sends the documents of a batch (`bulkApi.ts`). The kind of its outcomes (`bulkFailure.ts` explains each kind) decides what becomes of a record: it is finished,
- * rejected, put back into the queue at once, or returned to be sent again after a backoff.
+ * Sends the documents of a batch (`bulkApi.ts`). The kind of its outcomes (`bulkFailure.ts` explains each kind) decides what becomes of a record: it is
+ * finished, rejected, put back into the queue at once, or returned to be sent again after a backoff.
  */
 export class BatchWriter {
   readonly #options: BatchWriterOptions
@@ -118,8 +118,8 @@ export class BatchWriter {
   }
 
   /**
-   * Sends each document in a request of its own, the largest first. If the largest is too large, no document was stored, and all get its outcome, so that `#reject`
-   * gets the whole record. After any other failure, the documents that are left are not sent.
+   * Sends each document in a request of its own, the largest first. If the largest is too large, no document was stored, and all get its outcome, so that
+   * `#reject` gets the whole record. After any other failure, the documents that are left are not sent.
    */
   async #sendSingly(job: Job, documents: Documents): Promise<ItemOutcome[]> {
     const outcomes = new Map<DocumentWrite, ItemOutcome>()
@@ -270,7 +270,8 @@ export class BatchWriter {
 
   /**
    * Rejects a record.
-   * - The first time, queues it again. Its `rejected` documents then lack repeated JSON names, such as the first `"a"` of `{"a":1,"a":2}`, which Elasticsearch refuses.
+   * - The first time, queues it again. Its `rejected` documents then lack repeated JSON names, such as the first `"a"` of `{"a":1,"a":2}`, which Elasticsearch
+   *   refuses.
    * - The second time, reports the outcome `rejected`, and queues the newest of the records that this record superseded.
    */
   #reject(job: Job, rejected: Documents, reason: string): void {

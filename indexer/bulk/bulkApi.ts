@@ -22,8 +22,8 @@ export const bulkBounds: BulkBounds = { maxBulkBytes: 5 * 1024 * 1024, maxBulkDo
 export type VersionType = 'external' | 'external_gte'
 
 /**
- * How long Elasticsearch waits for a shard without a primary before it answers a bulk request. With its default of a minute, the client would time out before, and
- * never get the results of the documents in other shards.
+ * How long Elasticsearch waits for a shard without a primary before it answers a bulk request. With its default of a minute, the client would time out before,
+ * and never get the results of the documents in other shards.
  */
 const primaryWait = '2s'
 
@@ -165,8 +165,8 @@ export const bulkQueries = (
 })
 
 /**
- * Encodes, for each document, a probe of its shard: a write that never succeeds, as it requires sequence number 0 of a document that does not exist. A shard that
- * accepts writes answers with a version conflict; any other shard, with another error.
+ * Encodes, for each document, a probe of its shard: a write that never succeeds, as it requires sequence number 0 of a document that does not exist. A shard
+ * that accepts writes answers with a version conflict; any other shard, with another error.
  */
 const encodeProbes = (aliases: WriteAliases, documents: Documents): Buffer =>
   Buffer.from(
@@ -180,8 +180,8 @@ const encodeProbes = (aliases: WriteAliases, documents: Documents): Buffer =>
   )
 
 /**
- * Kind → the source of a document as this release writes it. An index with the mappings of another release refuses the probe, too. So its shard does not count as
- * accepting writes, and no record counts as at fault.
+ * Kind → the source of a document as this release writes it. An index with the mappings of another release refuses the probe, too. So its shard does not count
+ * as accepting writes, and no record counts as at fault.
  */
 const sampleSources = renderSamples()
 

@@ -26,8 +26,8 @@ export type ItemOutcome =
   | FailureOf<'split' | 'suspect' | 'reject'>
 
 /**
- * Why a whole bulk request failed. `bad-request` (status 400): Elasticsearch refuses one of its records, and smaller requests show which one; or a proxy refuses
- * every request.
+ * Why a whole bulk request failed. `bad-request` (status 400): Elasticsearch refuses one of its records, and smaller requests show which one; or a proxy
+ * refuses every request.
  */
 export type RequestFailure = BulkFailure | FailureOf<'split' | 'bad-request'>
 
@@ -60,7 +60,10 @@ export function classifyItem(status: number, error: ItemError | undefined): Item
   return { kind: outageStatuses.has(status) ? 'retry' : 'suspect', reason }
 }
 
-/** Errors of status 400 whose cause may be the index instead of the document: it is closed, its alias has no write index, or its mappings are of another release. */
+/**
+ * Errors of status 400 whose cause may be the index instead of the document: it is closed, its alias has no write index, or its mappings are of another
+ * release.
+ */
 const indexErrorKinds: ReadonlyMap<string | undefined, 'pause' | 'suspect'> = new Map([
   ['index_closed_exception', 'pause'],
   ['illegal_argument_exception', 'suspect'],
@@ -108,9 +111,9 @@ function classifyResponse({ statusCode: status = 0, body }: errors.ResponseError
 function isTooLarge(reason = ''): boolean {
   if (/^Request contains an operation of size \[\d+\] bytes, which exceeds/.test(reason)) return true
   const [, stage, rejectedBytes, maxBytes] = /(\w+)_operation_bytes=(\d+), max_\w+_bytes=(\d+)\]/.exec(reason) ?? []
-  // For a document of size s, a primary reserves s, then 4s for indexing. If it rejects the second reservation, the reason has 4s, but both together are needed:
-  // 5s, which is 5/4 of 4s. A primary on another node may reject the first reservation, and then the reason has s. If 5/4 s is within the bound, the document
-  // counts as `busy` until its second reservation is rejected.
+  // For a document of size s, a primary reserves s, then 4s for indexing. If it rejects the second reservation, the reason has 4s, but both together are
+  // needed: 5s, which is 5/4 of 4s. A primary on another node may reject the first reservation, and then the reason has s. If 5/4 s is within the bound, the
+  // document counts as `busy` until its second reservation is rejected.
   const neededBytes = Number(rejectedBytes) * (stage === 'primary' ? 5 / 4 : 1)
   return neededBytes > Number(maxBytes)
 }

@@ -16,10 +16,11 @@ const shareStep = 1 / 16
 const minUsedShare = 1 / 2
 
 /**
- * The records that wait to be sent. The queue forms batches, each for one bulk request. A batch has at most one record of an entity, and none of an entity with a
- * record in flight. Overload halves the bounds of batches; the success of a large batch widens them a little.
+ * The records that wait to be sent. The queue forms batches, each for one bulk request. A batch has at most one record of an entity, and none of an entity with
+ * a record in flight. Overload halves the bounds of batches; the success of a large batch widens them a little.
  *
- * Before it answers a bulk request, Elasticsearch waits for a shard without a primary. So the records of such shards have their own lane: they do not delay others.
+ * Before it answers a bulk request, Elasticsearch waits for a shard without a primary. So the records of such shards have their own lane: they do not delay
+ * others.
  */
 export class BulkQueue {
   readonly #bounds: BulkBounds

@@ -7,8 +7,8 @@ import type { RecordWrite } from './job.ts'
 type WriterOptions = BulkBounds & SchedulerOptions & BatchWriterOptions
 
 /**
- * Stores records in bulk requests, and retries failures that may pass. `BulkQueue` has the records that wait; `BulkScheduler` decides when the next batch of them is
- * sent; `BatchWriter` sends it, and decides the fate of each record.
+ * Stores records in bulk requests, and retries failures that may pass. `BulkQueue` has the records that wait; `BulkScheduler` decides when the next batch of
+ * them is sent; `BatchWriter` sends it, and decides the fate of each record.
  */
 export class BulkWriter {
   readonly #batchWriter: BatchWriter

@@ -25,8 +25,8 @@ export type RecordWrite = {
 }
 
 /**
- * How often Elasticsearch has failed at a document of the entity while the document's shard accepted other writes, and when first (`elapsedMs`, monotonic). After
- * enough failures, the document counts as at fault.
+ * How often Elasticsearch has failed at a document of the entity while the document's shard accepted other writes, and when first (`elapsedMs`, monotonic).
+ * After enough failures, the document counts as at fault.
  */
 type Suspicion = { readonly sinceMs: number; readonly failures: number }
 
@@ -53,8 +53,8 @@ export type Job = Omit<RecordWrite, 'documents'> & {
   attempts: number
   suspicion: Suspicion | undefined
   /**
-   * Other records of the entity, with lower revisions, or submitted later with the same revision. They are not sent: once this record is stored, they are stale. If
-   * this record is rejected, the newest of them is sent.
+   * Other records of the entity, with lower revisions, or submitted later with the same revision. They are not sent: once this record is stored, they are
+   * stale. If this record is rejected, the newest of them is sent.
    */
   superseded: Job[]
 }
@@ -82,8 +82,8 @@ export function newJob(write: RecordWrite, order: number): Job {
 }
 
 /**
- * Makes one record of an entity supersede another one. Returns the winner: the record with the higher revision or, of equal revisions, the record that was submitted
- * earlier.
+ * Makes one record of an entity supersede another one. Returns the winner: the record with the higher revision or, of equal revisions, the record that was
+ * submitted earlier.
  */
 export function supersede(one: Job, other: Job): Job {
   const oneWins = one.version === other.version ? one.order < other.order : one.version > other.version

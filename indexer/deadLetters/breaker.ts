@@ -5,8 +5,8 @@ const minRejected = 950
 const trickleMs = 1_000
 
 /**
- * A rejected record whose dead letter is paused. `pass` lets it become a dead letter. `assignmentEnd` aborts when its partition is reassigned: the next owner reads
- * the record again, and `end` ends its wait here.
+ * A rejected record whose dead letter is paused. `pass` lets it become a dead letter. `assignmentEnd` aborts when its partition is reassigned: the next owner
+ * reads the record again, and `end` ends its wait here.
  */
 type PausedRecord = { readonly assignmentEnd: AbortSignal; pass(): void; end(): void }
 

@@ -67,8 +67,8 @@ export type Receipt = {
  */
 export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: Instant): Promise<Receipt> {
   const { config } = tools
-  // 1. Checks that the product has deleted the submission, and that an indexer has applied the deletion. Reads which records Kafka still has: in `submissions`; in
-  // `dead-letters`; in `forms`, if the product has sent records there by mistake. With `otherKey`, the product has sent a record under another key by mistake.
+  // 1. Checks that the product has deleted the submission, and that an indexer has applied the deletion. Reads which records Kafka still has: in `submissions`
+  // and `dead-letters`; by mistake, the product may also have sent records to `forms`, or under another key (`otherKey`).
   const records = await readKept(tools, config.TOPIC_SUBMISSIONS, recordsOf(id, config))
   const ownRecords = records.filter(({ otherKey }) => otherKey === undefined)
   expectDeleted(id, ownRecords)
@@ -129,8 +129,8 @@ export function expectDeleted(id: DocumentId, records: readonly KeptRecord[]): v
 }
 
 /**
- * The indices of submissions in every generation (build of the indices: a rebuild makes the next one). `serving`: the number of the generation that serves readers;
- * undefined if no complete generation serves.
+ * The indices of submissions in every generation (build of the indices: a rebuild makes the next one). `serving`: the number of the generation that serves
+ * readers; undefined if no complete generation serves.
  */
 type SubmissionIndices = {
   readonly indices: FoundGeneration['indices']
@@ -145,7 +145,9 @@ async function submissionIndices({ elasticsearch, config, signal }: CommandTools
   return { indices, serving: generations.find(({ complete }) => complete?.isServing)?.number }
 }
 
-/** The places of indices that a rebuild has created since `documents` were read. The rebuild may have filled these indices with records that Kafka still has. */
+/**
+ * The places of indices that a rebuild has created since `documents` were read. The rebuild may have filled these indices with records that Kafka still has.
+ */
 function createdMeanwhile(
   present: SubmissionIndices['indices'],
   documents: readonly { readonly index: PhysicalIndex }[],
@@ -164,12 +166,14 @@ type IndexedState = {
   /** Undefined unless `deleted`. */
   readonly deletedAt: Instant | undefined
 }
-/** `ahead`: the number of the index's generation minus that of the serving generation. Above 0: a rebuild fills the index; below 0: the index serves no longer. */
+/**
+ * `ahead`: the number of the index's generation minus that of the serving generation. Above 0: a rebuild fills the index; below 0: the index serves no longer.
+ */
 type StateInGeneration = IndexedState & { readonly ahead: number }
 
 /**
- * Waits until both documents (list and detail) in the serving generation are tombstones. Resolves with the states of the documents in every generation, and the time
- * of the deletion. `isInKafka`: whether Kafka has the deletion. If not, and the tombstones are missing, throws at once.
+ * Waits until both documents (list and detail) in the serving generation are tombstones. Resolves with the states of the documents in every generation, and the
+ * time of the deletion. `isInKafka`: whether Kafka has the deletion. If not, and the tombstones are missing, throws at once.
  */
 async function untilApplied(
   tools: CommandTools,

@@ -37,8 +37,8 @@ const mergeDeadlineMs = 4 * 3_600_000
 const percentageSetting = 'index.merge.policy.expunge_deletes_allowed'
 
 /**
- * Removes, from every copy of its shard (primary and replicas), a document that a tombstone has replaced. Resolves with the index as a place. `seqNo`: the sequence
- * number of the tombstone. After a replacement, Elasticsearch still has the former document
+ * Removes, from every copy of its shard (primary and replicas), a document that a tombstone has replaced. Resolves with the index as a place. `seqNo`: the
+ * sequence number of the tombstone. After a replacement, Elasticsearch still has the former document
  * - in the translog, until a flush;
  * - in a segment, until a merge rewrites this segment. As long as a copy of the shard may need the history before the tombstone for its recovery, a merge
  *   copies the former document into the new segment;
@@ -103,8 +103,8 @@ async function flush({ elasticsearch, index, signal }: Shard): Promise<void> {
 }
 
 /**
- * Whether no copy needs the history before the tombstone any more: every copy has the tombstone (global checkpoint), and no copy retains earlier history for the
- * recovery of another copy (retention leases).
+ * Whether no copy needs the history before the tombstone any more: every copy has the tombstone (global checkpoint), and no copy retains earlier history for
+ * the recovery of another copy (retention leases).
  */
 async function isHistoryUnneeded(shard: Shard): Promise<boolean> {
   const copies = await copiesOf(shard)
@@ -127,8 +127,8 @@ async function copiesOf({ elasticsearch, index, shard, signal }: Shard) {
 }
 
 /**
- * The nodes of the started copies of a shard, as one text. If the text differs between begin and end of `expunge`, a copy has moved, and was in recovery meanwhile.
- * Elasticsearch does not report the files of a copy in recovery, which may have the document.
+ * The nodes of the started copies of a shard, as one text. If the text differs between begin and end of `expunge`, a copy has moved, and was in recovery
+ * meanwhile. Elasticsearch does not report the files of a copy in recovery, which may have the document.
  */
 const nodesOf = async (shard: Shard): Promise<string> =>
   (await copiesOf(shard))
@@ -154,8 +154,8 @@ async function suspectsOf({ elasticsearch, index, shard, signal }: Shard): Promi
 }
 
 /**
- * Rewrites every segment with deleted documents. By default, Elasticsearch leaves out segments in which less than 10 % of the documents are deleted. So the setting
- * is 0 % during the merge. Calls `reportProgress` meanwhile.
+ * Rewrites every segment with deleted documents. By default, Elasticsearch leaves out segments in which less than 10 % of the documents are deleted. So the
+ * setting is 0 % during the merge. Calls `reportProgress` meanwhile.
  */
 async function merge({ elasticsearch, index, signal }: Shard, reportProgress: () => Promise<unknown>): Promise<void> {
   const settings = await elasticsearch.indices.getSettings(
