@@ -32,7 +32,7 @@ export type AssignedPartition = TopicPartition & {
 
 type LastCommit = Pick<StartOffset, 'position' | 'coveredUntilMs'> & { readonly isReplaced: boolean }
 
-/** Creates the state of a partition that was assigned now. `keptMs`: see `TopicRules.keptMs`. */
+/** Creates the state of a partition that was assigned now. `keptMs`: the least time from the append of a deletion until compaction may remove it. */
 export function assignPartition(
   partition: TopicPartition,
   start: StartOffset | undefined,

@@ -29,7 +29,7 @@ export type ReadOptions = {
   readonly source: KafkaSource
   readonly groupId: string
   readonly topics: readonly string[]
-  /** See `TopicRules.keptMs`. */
+  /** The least time (ms) from the append of a deletion until compaction may remove it (`TopicRules`). */
   keptMs(topic: string): number
   readonly log: Logger
 }

@@ -9,7 +9,7 @@ export type TrackedRecord = { end: bigint; readonly appendedAtMs: number; isProc
 export type OffsetProgress = {
   /** Every record below this offset is processed. */
   readonly position: Offset
-  /** Append time (epoch ms) of the first unprocessed record. */
+  /** Append time (epoch ms) of the first unprocessed record; undefined if every fetched record is processed. */
   readonly oldestUnprocessedAtMs: number | undefined
   /** Append time (epoch ms) of the last record below `position`; undefined while there is none. */
   readonly processedAtMs: number | undefined

@@ -32,7 +32,7 @@ const drainDeadlineMs = 4_000
 const lastPublishDeadlineMs = 3_000
 const drainPollMs = 20
 
-/** What the pipeline of an indexer has, and the one of a rebuild has not. */
+/** What only the pipeline of an indexer needs: a rebuild writes no dead letters, applies no account keys, and serves nobody yet. */
 type Serving = {
   readonly deadLetters: DeadLetterWriter
   readonly accountKeys: AccountKeys
