@@ -24,12 +24,13 @@ import { checkDeadLetterSize, ensureTopics, sourceTopics } from './topics.ts'
  * unreachable, it retries. It stops in this order:
  * 1. `signal` aborts: fetching ends.
  * 2. The pipeline shuts down: it writes the records in flight, and commits.
- * 3. `closing` aborts, which ends the retries.
+ * 3. `closing` aborts, which ends the retries: `release` runs last what was registered first.
+ *
+ * The check `cluster` fails if nodes that are cut off from their master answer searches.
  */
 export async function startIndexer(service: Service): Promise<Started> {
   const { config, engines, log, signal, release, fail } = service
   const closing = new AbortController()
-  // What is registered first is released last: step 3.
   release('waiting', async () => closing.abort())
   const elasticsearch = engines.elasticsearch(config)
   const { redis, accountKeys: store } = openStores(service, elasticsearch)
@@ -77,7 +78,6 @@ export async function startIndexer(service: Service): Promise<Started> {
   return {
     checks: {
       elasticsearch: elasticsearchAnswers(elasticsearch, config.INDEX_PREFIX),
-      // Nodes that are cut off from their master must refuse searches.
       cluster: isolatedNodesAnswerNothing(elasticsearch),
       kafka: kafkaAnswers(source),
       redis: redisAnswers(redis),
