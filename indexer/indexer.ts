@@ -26,7 +26,7 @@ import { checkDeadLetterSize, ensureTopics, sourceTopics } from './topics.ts'
  * 2. The pipeline shuts down: it writes the records in flight, and commits.
  * 3. `closing` aborts, which ends the retries: `release` runs last what was registered first.
  *
- * The check `cluster` fails if nodes that are cut off from their master answer searches.
+ * The check `cluster` requires a setting by which nodes without a master refuse searches.
  */
 export async function startIndexer(service: Service): Promise<Started> {
   const { config, engines, log, signal, release, fail } = service
