@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 
-/** Each `file` exports `command`, a command of commander without name and description. */
+/** The sub-commands of `tidemark`. Each `file` exports `command`, a `Command` of commander, to which `loadCommand` adds name, description and example. */
 export const commands = [
   {
     name: 'api',
@@ -137,13 +137,13 @@ export const commands = [
   },
 ] as const
 
-type Entry = (typeof commands)[number]
-export type CommandName = Entry['name']
+type CommandEntry = (typeof commands)[number]
+export type CommandName = CommandEntry['name']
 
-/** `path`: relative to the project. */
+/** The file URL of a `path` that is relative to the project's folder. */
 export const urlOf = (path: string): URL => new URL(`../${path}`, import.meta.url)
 
-export async function loadCommand({ name, file, description, example }: Entry): Promise<Command> {
+export async function loadCommand({ name, file, description, example }: CommandEntry): Promise<Command> {
   const { command } = (await import(urlOf(file).href)) as { command: Command }
   return command.name(name).description(description).addHelpText('afterAll', `\nExample: ${example}`)
 }

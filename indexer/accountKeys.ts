@@ -19,7 +19,7 @@ const checkIntervalMs = 1_000
 const completePollMs = 200
 const maxContested = 100
 
-/** `stale`: the same or a newer state was stored before. */
+/** The outcome of a record. `stale`: the same or a newer state was stored before. `Problem`: why the record is rejected. */
 export type RecordResult = 'indexed' | 'stale' | Problem
 
 export type KeyChange = RecordKey & AccountKeyState
@@ -35,16 +35,16 @@ type AccountKeysDeps = {
 }
 
 /**
- * Applies account-key records to Redis. Replays all account keys from Kafka when Redis is new, was flushed, or was restarted and so may have lost its last
- * second of writes.
+ * Applies account-key records to the store of account keys in Redis. The store is complete once a replay has read every record of the topic into it. It is no
+ * longer complete when Redis is new, was flushed, or was restarted and so may have lost its last second of writes: then the topic is replayed.
  */
 export class AccountKeys {
   readonly #deps: AccountKeysDeps
-  /** All waiting records share this poll. */
-  #completion: Promise<unknown> | undefined
+  /** Ends when the store is complete. All records that wait for this share one poll of Redis; undefined while no record waits. */
+  #pollUntilComplete: Promise<unknown> | undefined
   /** The error of the last check or replay; undefined if it succeeded, and before the first check. */
   replayError: string | undefined
-  /** Digests that several live keys have, as of the last check; at most a hundred. With such a digest, no request is accepted. */
+  /** SHA-256 digests that several live keys have, as of the last check; at most `maxContested`. The API refuses a key with such a digest. */
   contested: readonly ContestedDigest[] = []
 
   constructor(deps: AccountKeysDeps) {
@@ -55,49 +55,57 @@ export class AccountKeys {
    * Applies a change once the store is complete, and retries until the change is applied. Resolves with a problem if the revision was stored before with other
    * content.
    *
-   * If the topic has revision 7 of a key and then revision 6, compaction would remove 7. So 7 is appended again before the record of 6 counts as processed.
+   * Records of a key may be appended in the wrong order. Example:
+   * 1. The topic has revision 7 of a key, then revision 6. Compaction will remove 7, the earlier record.
+   * 2. This method applies the record of 6. The store returns its `newest` state, 7.
+   * 3. This method appends 7 again. Only then does the record of 6 count as processed.
    */
   async apply(change: KeyChange, record: SourceRecord, signal: AbortSignal): Promise<RecordResult> {
     const { store, sink, retries } = this.#deps
     const position = appendPositionOf(record)
     const attempt = async (): Promise<RecordResult> => {
-      const apply = () => store.apply(change.teamId, change.entityId, change, position, 'when complete')
-      let applied = await apply()
-      while (applied.kind === 'incomplete') {
+      const applyOnce = () => store.apply(change.teamId, change.entityId, change, position, 'when complete')
+      let result = await applyOnce()
+      while (result.kind === 'incomplete') {
         await this.#untilComplete(signal)
-        applied = await apply()
+        result = await applyOnce()
       }
-      if (applied.newest !== undefined)
-        await sink.append([{ topic: record.topic, key: record.key, value: recordValueOf(applied.newest) }])
-      if (applied.kind === 'conflict') return sameRevision
-      return applied.kind === 'applied' ? 'indexed' : 'stale'
+      if (result.newest !== undefined)
+        await sink.append([{ topic: record.topic, key: record.key, value: recordValueOf(result.newest) }])
+      if (result.kind === 'conflict') return sameRevision
+      return result.kind === 'applied' ? 'indexed' : 'stale'
     }
     return await retries.untilDone('applying an account key', attempt, signal)
   }
 
   #untilComplete(signal: AbortSignal): Promise<unknown> {
     const isComplete = () => this.#deps.store.isComplete()
-    this.#completion ??= until(isComplete, Number.POSITIVE_INFINITY, signal, completePollMs).finally(() => {
-      this.#completion = undefined
+    this.#pollUntilComplete ??= until(isComplete, Number.POSITIVE_INFINITY, signal, completePollMs).finally(() => {
+      this.#pollUntilComplete = undefined
     })
-    return this.#completion
+    return this.#pollUntilComplete
   }
 
   /**
-   * Checks once a second, until the signal aborts, whether the store is complete; if not, replays. Also replays if another process has completed the store
-   * after a failover of Redis:
-   * 1. Redis fails over. Another process replays into the new master, which is complete now.
+   * Checks once a second, until the signal aborts, whether the store is complete; if not, replays. Also replays if the store is complete, but Redis runs anew
+   * since the last check:
+   * 1. Redis fails over. Another process replays into the new master: the store is complete.
    * 2. This process still applies a record to the former master: the write is lost.
+   * 3. The next check finds another run of Redis, and the replay applies the lost record.
    */
   async keepComplete(): Promise<void> {
     const { store, log, signal } = this.#deps
-    let known: string | undefined
+    /** The run of Redis (an id that changes at a restart or failover) at the last check; undefined before the first, and if the store was not complete. */
+    let lastRun: string | undefined
     while (!signal.aborted) {
       try {
         const run = await store.runIfComplete()
-        if (run === undefined || run !== (known ?? run))
-          log.info({ records: await this.replay() }, 'account-key replay completed')
-        known = run
+        const hasNewRun = lastRun !== undefined && run !== lastRun
+        if (run === undefined || hasNewRun) {
+          const records = await this.replay()
+          log.info({ records }, 'account-key replay completed')
+        }
+        lastRun = run
         this.contested = await store.contestedDigests(maxContested)
         this.replayError = undefined
       } catch (error) {
@@ -115,11 +123,11 @@ export class AccountKeys {
    * A compacted topic has a record of each live key. A key without a record was deleted while no indexer ran, and Kafka has removed the deletion after
    * `delete.retention.ms`; or Redis was set back to an earlier state.
    *
-   * 1. Lists the keys in Redis. A key that is created during the replay is not in the list.
+   * 1. Lists the keys in Redis, each with the position of its record. A key that is created during the replay is not in the list.
    * 2. Reads the topic. Keys with a record leave the list.
-   * 3. If keys are left, reads the topic again: during step 2, a newer record may have been appended beyond the end, and compaction may have removed the older
-   *    one unread.
-   * 4. Removes the keys that are left, unless they have got a record since step 1.
+   * 3. If keys are left, reads the topic again. During step 2, a newer record of such a key may have been appended beyond the end; then compaction may have
+   *    removed the older record before it was read.
+   * 4. Removes from Redis the keys that are left, except a key whose position has changed since step 1: it has got a record.
    */
   async replay(): Promise<number> {
     const { config, source, store, log } = this.#deps
@@ -133,6 +141,7 @@ export class AccountKeys {
       const { teamId, entityId, ...state } = result.value
       await store.apply(teamId, entityId, state, appendPositionOf(record))
     })
+    // Deletions leave few keys without a record. If these outnumber the records of the topic, the topic was probably lost.
     if (withoutRecord.size > records)
       throw new Error(
         `${config.TOPIC_ACCOUNT_KEYS} has ${records} records and none of ${withoutRecord.size} keys: was it lost? Have them all appended again`,

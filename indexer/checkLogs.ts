@@ -8,31 +8,37 @@ type LogSource = Pick<KafkaSource, 'offsetRanges' | 'offsetsAfter' | 'forgetLead
 export type QueriedPartition = TopicPartition & { readonly prefixes: readonly LogPrefix[] }
 
 /**
- * Queries Kafka for each prefix of each partition. Returns the answers of each partition, in the order of its prefixes. A missing partition counts as empty.
- * Rejects if a topic does not exist.
+ * Queries Kafka about each prefix of each partition. A prefix is the records of a log below an offset, with the latest of their append times
+ * (`LogPrefix`). Returns for each partition, in the same order, the answers about its prefixes. A partition that Kafka does not have counts as empty. Rejects
+ * if a topic does not exist.
  */
 export async function queryLogs(source: LogSource, partitions: readonly QueriedPartition[]): Promise<LogAnswer[][]> {
   const ranges = await source.offsetRanges([...new Set(partitions.map(({ topic }) => topic))])
   const answers = partitions.map((): LogAnswer[] => [])
-  // One query for the first prefix of every partition, and one for every second prefix.
-  for (let at = 0; partitions.some(({ prefixes }) => at < prefixes.length); at++) {
+  const mostPrefixes = Math.max(0, ...partitions.map(({ prefixes }) => prefixes.length))
+  // One query about the first prefix of every partition, and one about every second prefix.
+  for (let prefixIndex = 0; prefixIndex < mostPrefixes; prefixIndex++) {
     const queries = partitions.flatMap(({ topic, partition, prefixes }) => {
-      const afterMs = prefixes[at]?.latestMs ?? Infinity
-      return Number.isFinite(afterMs) && ranges.has(partitionName({ topic, partition }))
-        ? [{ topic, partition, afterMs }]
-        : []
+      const afterMs = prefixes[prefixIndex]?.latestMs ?? Infinity
+      // Without a known time, or the partition, there is nothing to query: `firstLater` is undefined.
+      const isQueried = Number.isFinite(afterMs) && ranges.has(partitionName({ topic, partition }))
+      return isQueried ? [{ topic, partition, afterMs }] : []
     })
-    const later = await source.offsetsAfter(queries)
-    partitions.forEach(({ prefixes, topic, partition }, index) => {
+    const firstLaterOffsets = await source.offsetsAfter(queries)
+    partitions.forEach(({ prefixes, topic, partition }, partitionIndex) => {
+      if (prefixIndex >= prefixes.length) return
       const name = partitionName({ topic, partition })
-      if (at < prefixes.length)
-        answers[index]?.push({ high: ranges.get(name)?.high ?? 0n, firstLater: later.get(name) })
+      const high = ranges.get(name)?.high ?? 0n
+      answers[partitionIndex]?.push({ high, firstLater: firstLaterOffsets.get(name) })
     })
   }
   return answers
 }
 
-/** Checks each log that does not count as replaced yet. Returns the partitions whose logs count as replaced now. */
+/**
+ * Checks each assigned partition whose log does not count as replaced yet. Returns the partitions whose logs count as replaced now (`ReplacementDetector`).
+ * `elapsedMs`: a monotonic clock.
+ */
 export async function checkLogs(
   source: LogSource,
   assigned: readonly AssignedPartition[],
@@ -40,14 +46,17 @@ export async function checkLogs(
 ): Promise<AssignedPartition[]> {
   const checks = assigned.flatMap((state) => {
     const { topic, partition, log, offsets } = state
+    if (log.isReplaced) return []
     const readPrefix = log.prefixUpTo(offsets.progress().position)
-    return log.isReplaced ? [] : [{ topic, partition, prefixes: log.prefixes(), readPrefix, state }]
+    return [{ topic, partition, prefixes: log.prefixes(), readPrefix, state }]
   })
   if (checks.length === 0) return []
+  // A former leader may have answered the last check: the leaders are looked up again.
   if (checks.some(({ state }) => state.log.isDoubted)) source.forgetLeaders()
   const answers = await queryLogs(source, checks)
-  const atMs = elapsedMs()
-  return checks.flatMap(({ state, readPrefix }, index) =>
-    state.log.endCheck(readPrefix, answers[index] ?? [], atMs) ? [state] : [],
-  )
+  const nowMs = elapsedMs()
+  return checks.flatMap(({ state, readPrefix }, index) => {
+    const isReplaced = state.log.endCheck(readPrefix, answers[index] ?? [], nowMs)
+    return isReplaced ? [state] : []
+  })
 }

@@ -10,50 +10,62 @@ import { summaryOf } from '../src/core/monitoring/log.ts'
 import { type AssignedPartition, assignPartition, expectNext } from './assignedPartition.ts'
 import { backoffMs } from './backoff.ts'
 import { InFlightBytes, recordBytes, trackedBytes } from './inFlightBytes.ts'
+import type { TrackedRecord } from './offsetTracker.ts'
 import type { StartOffset } from './startOffsets.ts'
 
+/** How long a partition is paused before a batch that cannot be decoded is fetched again. */
 const undecodableRetryMs = 5_000
+/** How often it is checked whether records in flight have left room for another record (`inFlightBytes.ts`). */
 const roomPollMs = 10
 /**
- * The longest wait (ms) for room in `inFlightBytes.ts`, summed over `recordsPerTurn` records. Meanwhile no batch of any partition is read. After this wait, the
- * topic is paused, so that the other topics continue to be read.
+ * The longest wait (ms) for room, summed over `recordsPerTurn` records. Meanwhile no batch of any partition is read. After this wait, the topic is paused, so
+ * that the other topics continue to be read.
  */
 const roomPatienceMs = 500
-/** More records in one turn of the event loop would delay heartbeats and responses. */
+/** After so many records, the event loop gets a turn: later, heartbeats and responses would be delayed. */
 const recordsPerTurn = 100
 
 export type ReadOptions = {
   readonly source: KafkaSource
   readonly groupId: string
   readonly topics: readonly string[]
-  /** See `TopicRules.keptMs`. */
+  /** The least time (ms) from the append of a deletion until compaction may remove it (`TopicRules`). */
   keptMs(topic: string): number
   readonly log: Logger
 }
 
 type ConsumerOptions = ReadOptions & {
   readonly maxInFlightBytes: number
-  /** By `partitionName`. */
+  /** Finds the offset at which to begin to read each partition, by `partitionName`. */
   startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
   /**
    * Processes a record. Calls `onProcessed` once the record is indexed, found stale or dead-lettered (in a rebuild: rejected), perhaps after the partition was
    * reassigned. Must not throw.
    */
   onRecord(record: SourceRecord, assigned: AssignedPartition, onProcessed: () => void): void
+  /** Called when a rebalance has assigned partitions to this member. */
   onRebalance(): void
+  /** A number from 0 to 1, for backoffs. */
   readonly random: () => number
 }
 
+/** `leftMs`: how much longer (ms) may be waited for room. */
+type RoomPatience = { leftMs: number }
+
 /**
- * Reads the source topics as a member of a consumer group. Each assignment has its own offset trackers, which records of an earlier assignment do not advance:
- * no record is committed that this assignment has not read.
+ * Reads the source topics as a member of a consumer group, and passes each record to `onRecord`. Each assignment has its own offset trackers. A record that was
+ * read for an earlier assignment does not advance them, so only records that this assignment has read are committed.
  */
 export class SourceConsumer {
   readonly #options: ConsumerOptions
+  /** Aborts when fetching stops for good. */
   readonly #stop = new AbortController()
+  /** By `partitionName`. Replaced by a new map whenever an assignment begins or ends. */
   #assigned = new Map<string, AssignedPartition>()
   #member: GroupMember | undefined
+  /** Aborts the run of the present member, so that another one joins the group. */
   #rejoin = new AbortController()
+  /** Crashes since the last assignment. */
   #crashes = 0
   readonly #inFlight: InFlightBytes
   /** The topics that are paused until there is room for their records. */
@@ -78,13 +90,14 @@ export class SourceConsumer {
     return this.#health
   }
 
+  /** Fails while a partition is paused because its next batch cannot be decoded. */
   decodingHealth(): CheckOutcome {
     const paused = this.assigned().filter(({ undecodable }) => undecodable !== undefined)
     const reasons = paused.map((partition) => `${partitionName(partition)}: ${partition.undecodable?.message}`)
     return reasons.length > 0 ? failed(reasons.join('; ')) : passed
   }
 
-  /** Rejects if a rebalance has ended the assignment, except in one case (`GroupMember.commit`). */
+  /** Rejects if a rebalance has ended the assignment; `GroupMember.commit` describes one exception. */
   async commit(commits: readonly PartitionCommit[]): Promise<void> {
     await this.#member?.commit(commits)
   }
@@ -94,6 +107,7 @@ export class SourceConsumer {
     this.#rejoin.abort()
   }
 
+  /** Reads until fetching is stopped. After a crash of the member, another one joins the group. */
   async run(): Promise<void> {
     while (!this.#stop.signal.aborted) {
       try {
@@ -108,8 +122,8 @@ export class SourceConsumer {
         this.#health = failed(summaryOf(error))
         const attempts = ++this.#crashes
         this.#options.log.warn({ err: error, attempts }, 'consumer crashed; starting another')
-        const restMs = backoffMs(attempts, this.#options.random)
-        await sleep(restMs, undefined, { signal: this.#stop.signal }).catch(() => undefined)
+        const waitMs = backoffMs(attempts, this.#options.random)
+        await sleep(waitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined)
       }
     }
   }
@@ -138,7 +152,8 @@ export class SourceConsumer {
       },
       onAssigned: (partitions) => this.#startAssignment(member, partitions),
       onBatch: (batch) => this.#passBatch(batch),
-      onBatchEnd: (partition, from, lastOffset) => this.#endBatch(partitionName(partition), from, lastOffset),
+      onBatchEnd: (partition, batchStart, lastOffset) =>
+        this.#endBatch(partitionName(partition), batchStart, lastOffset),
     })
     return member
   }
@@ -148,7 +163,7 @@ export class SourceConsumer {
     onRebalance()
     // 1. Ends the former assignment: its records in flight do not advance commits any more.
     const emptyAssignment = this.#forgetAssignment()
-    // If the group rebalances again during step 2, or the consumer is stopped, this attempt has no effect.
+    // If the group rebalances again during step 2, or the consumer is stopped, this call ends without effect.
     const isCurrent = (): boolean => this.#assigned === emptyAssignment && !this.#stop.signal.aborted
     try {
       // 2. Finds the start offsets. A committed offset may be for another generation of indices (`startOffsets.ts`).
@@ -169,7 +184,7 @@ export class SourceConsumer {
     log.info({ partitions: [...this.#assigned.keys()] }, 'joined the group')
   }
 
-  /** Passes the records of a batch to `onRecord`. False if not all were passed: the others are fetched again. */
+  /** Passes the records of a batch to `onRecord`. Resolves with false if not all were passed: KafkaJS fetches the others again. */
   async #passBatch(batch: FetchedBatch): Promise<boolean> {
     const { records, undecodable, position, gapBelow, skippedAtMs } = batch
     const state = this.#assigned.get(partitionName(batch))
@@ -177,25 +192,28 @@ export class SourceConsumer {
     expectNext(state, position)
     // Compaction has removed records of the batch.
     if (gapBelow !== undefined) state.visible.noteGap(gapBelow)
-    const isAssigned = (): boolean => this.#assigned.get(partitionName(batch)) === state
     // The batch has control records, or records of aborted transactions, which are not in `records`.
     if (skippedAtMs !== undefined) state.log.noteTime(position, skippedAtMs)
+    const isAssigned = (): boolean => this.#assigned.get(partitionName(batch)) === state
     let count = 0
-    let patience = { leftMs: roomPatienceMs }
+    let patience: RoomPatience = { leftMs: roomPatienceMs }
     for (const record of records) {
       if (++count % recordsPerTurn === 0) {
         await nextTurn()
         patience = { leftMs: roomPatienceMs }
       }
       if (!(await this.#untilRoom(batch, patience)) || !isAssigned()) return false
-      this.#pass(copiedOut(record), state)
+      this.#passRecord(copiedOut(record), state)
     }
     if (undecodable !== undefined) this.#pausePartition(undecodable, state)
     return undecodable === undefined
   }
 
-  /** Waits until there is room for a record. False if the member has stopped, or the wait was too long, and the topic is paused now. */
-  async #untilRoom({ topic, isReading, wait }: FetchedBatch, patience: { leftMs: number }): Promise<boolean> {
+  /**
+   * Waits until there is room for a record. Subtracts the wait from `patience`; once none is left, pauses the topic. Resolves with false if the topic was
+   * paused, or the member has stopped.
+   */
+  async #untilRoom({ topic, isReading, wait }: FetchedBatch, patience: RoomPatience): Promise<boolean> {
     while (isReading() && !this.#inFlight.hasRoom(topic)) {
       if (patience.leftMs <= 0) {
         this.#fullTopics.add(topic)
@@ -209,6 +227,7 @@ export class SourceConsumer {
     return isReading()
   }
 
+  /** Resumes each paused topic that has enough room again. */
   #resumeTopics(): void {
     for (const topic of this.#fullTopics) {
       if (!this.#inFlight.hasRoomToResume(topic) || this.#stop.signal.aborted) continue
@@ -217,42 +236,46 @@ export class SourceConsumer {
     }
   }
 
-  #pass(record: SourceRecord, state: AssignedPartition): void {
+  #passRecord(record: SourceRecord, state: AssignedPartition): void {
     const bytes = recordBytes(record)
     state.log.noteTime(record.offset, record.appendedAtMs)
-    const entry = state.offsets.track(record.offset, record.appendedAtMs)
+    const trackedRecord = state.offsets.track(record.offset, record.appendedAtMs)
     this.#inFlight.add(record.topic, bytes)
     this.#options.onRecord(record, state, () => {
       this.#inFlight.add(record.topic, -bytes)
       // After a rebalance, the next owner reads this record again.
-      if (!state.left.aborted) {
-        // `markProcessed` returns how many processed records the position passes.
-        const behind = state.processedBehind + 1 - state.offsets.markProcessed(entry)
-        this.#inFlight.add(record.topic, (behind - state.processedBehind) * trackedBytes)
-        state.processedBehind = behind
-      }
+      if (!state.assignmentEnd.aborted) this.#markProcessed(trackedRecord, state)
       this.#resumeTopics()
     })
     state.nextOffset = record.offset + 1n
   }
 
-  /** Ends the assignment. Returns the new, empty map: while `#assigned` is this map, nothing was assigned since. */
+  /** Marks a record as processed, and counts the bytes of the processed records that an earlier record in flight keeps in the offset tracker. */
+  #markProcessed(trackedRecord: TrackedRecord, state: AssignedPartition): void {
+    const passedCount = state.offsets.markProcessed(trackedRecord)
+    const addedBehind = 1 - passedCount
+    state.processedBehind += addedBehind
+    this.#inFlight.add(state.topic, addedBehind * trackedBytes)
+  }
+
+  /** Ends the assignment. Returns the new, empty map: as long as `#assigned` is this map, no partition has been assigned since. */
   #forgetAssignment(): Map<string, AssignedPartition> {
     const partitions = this.assigned()
     this.#assigned = new Map()
     this.#fullTopics.clear()
-    for (const { topic, processedBehind, leave } of partitions) {
+    for (const { topic, processedBehind, endAssignment } of partitions) {
       this.#inFlight.add(topic, -processedBehind * trackedBytes)
-      leave()
+      endAssignment()
     }
     return this.#assigned
   }
 
-  /** Pauses, for `undecodableRetryMs`, a partition whose next batch cannot be decoded. Meanwhile compaction may remove the batch. */
+  /** Pauses a partition whose next batch cannot be decoded. After `undecodableRetryMs`, the batch is fetched again, unless compaction has removed it. */
   #pausePartition(undecodable: Undecodable, state: AssignedPartition): void {
     const member = this.#member
     const { topic, partition } = state
     const problem = 'partition is paused: a record batch cannot be decoded'
+    // The same error at the next fetch is not logged again.
     if (state.undecodable?.message !== undecodable.message)
       this.#options.log.error({ err: undecodable, topic, partition }, problem)
     state.undecodable = undecodable
@@ -263,10 +286,11 @@ export class SourceConsumer {
     }, undecodableRetryMs).unref()
   }
 
-  #endBatch(name: string, from: bigint, lastOffset: Offset): void {
+  /** Called when all records of a batch were passed: up to `lastOffset`, the partition has no other record. */
+  #endBatch(name: string, batchStart: bigint, lastOffset: Offset): void {
     const state = this.#assigned.get(name)
     if (state === undefined) return
-    expectNext(state, from)
+    expectNext(state, batchStart)
     state.undecodable = undefined
     state.offsets.endBatch(lastOffset)
     state.nextOffset = lastOffset + 1n

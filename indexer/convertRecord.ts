@@ -38,24 +38,28 @@ import type { Problem, Result } from '../src/core/model/schema.ts'
 import { partsOfScore } from '../src/core/model/score.ts'
 import { foldTitle, titleSalt, titleTerms } from '../src/core/model/titles.ts'
 
-/** One document to index. Its external version is the record's revision, or `deletedRevision`. */
+/** One document to index: list or detail document of an entity. */
 export type DocumentWrite = {
   readonly kind: DocumentKind
   readonly id: DocumentId
   /** The routing value: all documents of a team in an index are in one shard. */
   readonly teamId: TeamId
+  /** The external version: the record's revision; `deletedRevision` for a tombstone. */
   readonly version: Revision
   /** The whole document: JSON on one line, in UTF-8. */
   source: Buffer
+  /** Set if the write also replaces a stored document of the same version, not only of a lower one. */
   readonly replacesSameVersion?: true
-  /** The digest of the record's content, for a live list document that was made from a record. */
+  /** The digest of the record's content; only set for a list document that was made from a record with a value. */
   readonly digest?: string
 }
 
 export type Documents = readonly DocumentWrite[]
 
+/** When the record was appended, and its position (partition and offset, as one number). Both are stored in its list document. */
 export type AppendInfo = { readonly changedAt: Instant; readonly logPosition: LogPosition }
 
+/** `list`: the list of the API that the documents change: the forms, or the submissions, of a team. */
 type Conversion =
   | {
       readonly kind: 'documents'
@@ -79,23 +83,24 @@ export function convertRecord(record: SourceRecord, config: ConversionConfig): C
   return result.ok ? { kind: 'account-key', change: result.value } : { kind: 'rejected', problem: result.problem }
 }
 
+/** `parsed`: the change that the record states, or why the record breaks the contract. `writesOf` renders the documents of a change. */
 function toDocuments<Entity>(
   type: EntityType,
   record: SourceRecord,
-  result: Result<Change<Entity>>,
-  writes: (change: Change<Entity>, appendInfo: AppendInfo) => DocumentWrite[],
+  parsed: Result<Change<Entity>>,
+  writesOf: (change: Change<Entity>, appendInfo: AppendInfo) => DocumentWrite[],
 ): Conversion {
-  if (!result.ok) return { kind: 'rejected', problem: result.problem }
-  const documents = writes(result.value, {
-    changedAt: toInstant(record.appendedAtMs),
-    logPosition: logPosition(record),
-  })
-  return { kind: 'documents', documents, list: teamList(type, result.value.teamId) }
+  if (!parsed.ok) return { kind: 'rejected', problem: parsed.problem }
+  const change = parsed.value
+  const appendInfo = { changedAt: toInstant(record.appendedAtMs), logPosition: logPosition(record) }
+  return { kind: 'documents', documents: writesOf(change, appendInfo), list: teamList(type, change.teamId) }
 }
 
+/** The list and the detail document of a form; tombstones if the form was deleted. */
 export function formWrites(change: Change<RenderedForm>, appendInfo: AppendInfo): DocumentWrite[] {
   if (change.live === null) return tombstones(change, kindsOf.forms, appendInfo)
   const { revision, entity: form } = change.live
+  // A prefix of each of the team's title terms: a query skips most terms of other teams.
   const salt = titleSalt(change.teamId)
   const { words, joined, starts } = titleTerms(form.title)
   const salted = (terms: readonly string[]): string => terms.map((term) => salt + term).join(' ')
@@ -108,17 +113,16 @@ export function formWrites(change: Change<RenderedForm>, appendInfo: AppendInfo)
     titleJoined: salted(joined),
     titleStarts: salted(starts),
   })
-  const { digest } = form
-  const list = listDocument(
-    change,
-    form.createdAt,
-    appendInfo,
-    `"digest":"${digest}",${searchMembers.slice(1, -1)}`,
-    form,
-  )
-  return [{ ...write('forms', change, revision, list), digest }, write('form-details', change, revision, form.detail)]
+  const { createdAt, digest, detail } = form
+  const withDigest = `"digest":"${digest}",${searchMembers.slice(1, -1)}`
+  const list = listDocument(change, createdAt, appendInfo, withDigest, form)
+  return [
+    { ...documentWrite('forms', change, revision, list), digest },
+    documentWrite('form-details', change, revision, detail),
+  ]
 }
 
+/** The list and the detail document of a submission; tombstones if the submission was deleted. `hasAnswers`: answers are indexed. */
 export function submissionWrites(change: Change<RenderedSubmission>, appendInfo: AppendInfo, hasAnswers: boolean) {
   if (change.live === null) return tombstones(change, kindsOf.submissions, appendInfo)
   const { revision, entity } = change.live
@@ -126,16 +130,20 @@ export function submissionWrites(change: Change<RenderedSubmission>, appendInfo:
   const searchMembers = `"digest":"${digest}","formId":"${formId}","status":"${status}",${foundByMembers(foundBy, hasAnswers)}`
   const list = listDocument(change, submittedAt, appendInfo, searchMembers, entity)
   return [
-    { ...write('submissions', change, revision, list), digest },
-    write('submission-details', change, revision, detail),
+    { ...documentWrite('submissions', change, revision, list), digest },
+    documentWrite('submission-details', change, revision, detail),
   ]
 }
 
-/** The members by which a search finds a submission. `hasAnswers`: answers are indexed. */
+/** The JSON members by which a search finds a submission, such as `"answers":[…],"scoreParts":[…]`. */
 const foundByMembers = ({ data, score }: FoundBy, hasAnswers: boolean): string =>
   `${hasAnswers ? `"answers":${answerTerms(data)},` : ''}"scoreParts":${partsOfScore(Number(score))}`
 
-/** The source of a list document: the members of every list document, `searchMembers` of its kind, summary. Ids and instants need no escapes in JSON. */
+/**
+ * The source of a list document, such as
+ * `{"teamId":…,"position":…,"createdAt":…,"changedAt":…,"logPosition":…,<searchMembers>,"summary":<delimiter>{…}<delimiter>}`.
+ * `"large":{…}` precedes the summary of a large entity. Ids and instants need no escapes in JSON.
+ */
 function listDocument(
   { teamId, entityId }: RecordKey,
   createdAt: Instant,
@@ -143,13 +151,17 @@ function listDocument(
   searchMembers: string,
   { summary, detail }: Pick<RenderedForm, 'summary' | 'detail'>,
 ): Buffer {
-  const order = `"teamId":"${teamId}","position":"${position(createdAt, entityId)}"`
-  const times = `"createdAt":"${createdAt}","changedAt":"${appendInfo.changedAt}","logPosition":${appendInfo.logPosition}`
+  // `position` is the sort key of lists. (`logPosition` is the sort key of change feeds.)
+  const sortMembers = `"teamId":"${teamId}","position":"${position(createdAt, entityId)}"`
+  const timeMembers = `"createdAt":"${createdAt}","changedAt":"${appendInfo.changedAt}","logPosition":${appendInfo.logPosition}`
   // A search returns `searchMembers`, too: those of a long title are several times its length.
   const rowBytes = Buffer.byteLength(searchMembers) + summary.length
-  const large = [...largePart(teamId, 'summary', rowBytes), ...largePart(teamId, 'detail', detail.length)]
-  const largeMember = large.length === 0 ? '' : `"large":{${large.join()}},`
-  const start = `{${order},${times},${searchMembers},${largeMember}"summary":${summaryDelimiter}`
+  const largeParts = [
+    ...largePartMembers(teamId, 'summary', rowBytes),
+    ...largePartMembers(teamId, 'detail', detail.length),
+  ]
+  const largeMember = largeParts.length === 0 ? '' : `"large":{${largeParts.join()}},`
+  const start = `{${sortMembers},${timeMembers},${searchMembers},${largeMember}"summary":${summaryDelimiter}`
   const startBytes = Buffer.byteLength(start)
   const list = Buffer.allocUnsafe(startBytes + summary.length + listEnd.length)
   list.write(start)
@@ -158,31 +170,47 @@ function listDocument(
   return list
 }
 
-/** By `<part>Of`, a search finds the rows of the team with a large part; `<part>Bytes` is its size. */
-const largePart = (teamId: TeamId, part: 'summary' | 'detail', bytes: number): readonly string[] =>
+/**
+ * The members of `large` for a part of a row with more than `largeBytes`, such as `"detailOf":"acme"` and `"detailBytes":"70000"`; none for a smaller part. By
+ * `detailOf`, a search finds the rows of the team that have a large detail.
+ */
+const largePartMembers = (teamId: TeamId, part: 'summary' | 'detail', bytes: number): readonly string[] =>
   bytes > largeBytes ? [`"${part}Of":"${teamId}"`, `"${part}Bytes":"${bytes}"`] : []
 
 const listEnd = `${summaryDelimiter}}`
 
-/** Copies the source of a document that waits for a retry: a slice would keep the whole buffer, shared with finished documents, in memory. */
+/**
+ * Copies the source of a document that waits for a retry into a buffer of its own. A source is a slice of a buffer that other documents share: while it waits,
+ * the sources of finished documents would stay in memory, too.
+ */
 export function copySource(document: DocumentWrite): void {
   const { source } = document
-  if (source.length === source.buffer.byteLength) return
+  const isWholeBuffer = source.length === source.buffer.byteLength
+  if (isWholeBuffer) return
   document.source = Buffer.allocUnsafeSlow(source.length)
   source.copy(document.source)
 }
 
-function write(kind: DocumentKind, { teamId, entityId }: RecordKey, version: Revision, source: Buffer): DocumentWrite {
+function documentWrite(
+  kind: DocumentKind,
+  { teamId, entityId }: RecordKey,
+  version: Revision,
+  source: Buffer,
+): DocumentWrite {
   return { kind, id: documentId(teamId, entityId), teamId, version, source }
 }
 
-/** The position of a live list document that a rebuild copied from a replaced log. Only the first record of partition 0 has the same position. */
+/**
+ * The position of a live list document that a rebuild carried over: it copied the document from the former generation, because the topic is another log now and
+ * may lack its record. Only the first record of partition 0 has the same position.
+ */
 export const carriedOver = 0 as LogPosition
 
 /**
- * The source of a list document that a rebuild copies from a replaced log. A live document gets the position `carriedOver`. A tombstone gets no position:
- * followers start anew, and need no earlier deletion. If many tombstones had position 0, a page of a change feed could end among them. They have no second sort
- * key, so the next page would skip the rest, and a deletion that is the first record of partition 0.
+ * The source of a list document that a rebuild carries over. A live document gets the position `carriedOver`. A tombstone gets no position: followers of the
+ * change feed start anew, and need no earlier deletion. What would happen if tombstones had position 0?
+ * 1. A page of a change feed ends among them. They have no second sort key.
+ * 2. The next page begins above position 0: it skips the other tombstones, and a deletion that is the first record of partition 0.
  */
 export const asCarriedOver = (source: Buffer): Buffer =>
   Buffer.from(
@@ -192,15 +220,16 @@ export const asCarriedOver = (source: Buffer): Buffer =>
   )
 
 /**
- * Recomputes the search members of a submission's list document, if an earlier release, or a process with another `INDEX_ANSWERS` (`hasAnswers`), has written
- * it. Returns other documents unchanged.
+ * Recomputes the search members of a submission's list document if it lacks `scoreParts`, since an earlier release has written it, or if a process with another
+ * `INDEX_ANSWERS` has written it. Returns other documents unchanged. `hasAnswers`: `INDEX_ANSWERS` of this process.
  */
 export function renewSearchMembers(document: DocumentWrite, hasAnswers: boolean): DocumentWrite {
   if (document.kind !== 'submissions') return document
   const members = new Map(rawMembers(document.source.toString()))
   const summary = members.get('summary')
   if (summary === undefined) return document
-  if (members.has('scoreParts') && members.has('answers') === hasAnswers) return document
+  const isUpToDate = members.has('scoreParts') && members.has('answers') === hasAnswers
+  if (isUpToDate) return document
   for (const name of ['answers', 'scoreParts', 'summary']) members.delete(name)
   const summaryMembers = rawMembers(summary)
   const score = rawMembers(summaryMembers.get('result') ?? '').get('score') ?? ''
@@ -208,30 +237,32 @@ export function renewSearchMembers(document: DocumentWrite, hasAnswers: boolean)
   return { ...document, source: sourceOf([...members, ...foundBy, ['summary', summary]]) }
 }
 
-/** The same document without repeated member names, which Elasticsearch rejects. */
+/** The same document without repeated JSON names, such as the first `"a"` of `{"a":1,"a":2}`: Elasticsearch rejects these. */
 export function withNamesOnce(document: DocumentWrite): DocumentWrite {
   const members = [...rawMembers(document.source.toString())]
   return { ...document, source: sourceOf(members.map(([name, raw]) => [name, withoutRepeatedNames(raw)])) }
 }
 
+/** Renders a document from names and unparsed JSON values. The summary gets its delimiters again. */
 function sourceOf(members: readonly (readonly [name: string, raw: string])[]): Buffer {
   const delimited = (raw: string): string => summaryDelimiter + raw + summaryDelimiter
   return Buffer.from(renderObject(members.map(([name, raw]) => [name, name === 'summary' ? delimited(raw) : raw])))
 }
 
 /**
- * The documents of a deletion, with a version above every revision. If Elasticsearch deleted them, it would forget their versions after a minute, and a record
- * with a lower revision that arrives later would bring the entity back. Where Kafka removed a deletion before it was read, a rebuild writes tombstones without
- * a position; followers start anew.
+ * The documents that replace those of a deleted entity. Their version is above every revision. If Elasticsearch deleted the documents instead, it would forget
+ * their versions after a minute, and a record with a lower revision that arrives later would bring the entity back. `logPosition` is missing where a rebuild
+ * writes the tombstone of a deletion that Kafka removed before it was read; followers start anew.
  */
 export function tombstones(
   key: RecordKey,
   kinds: readonly DocumentKind[],
-  { changedAt: deletedAt, logPosition: at }: Pick<AppendInfo, 'changedAt'> & Partial<AppendInfo>,
+  appendInfo: Pick<AppendInfo, 'changedAt'> & Partial<AppendInfo>,
 ): DocumentWrite[] {
+  const { changedAt: deletedAt, logPosition: recordPosition } = appendInfo
   const tombstone = `${tombstoneStart}${JSON.stringify({ teamId: key.teamId, deletedAt })}`
   return kinds.map((kind) => {
-    const position = isList(kind) && at !== undefined ? `,"logPosition":${at}` : ''
-    return write(kind, key, deletedRevision, Buffer.from(`${tombstone}${position}}`))
+    const positionMember = isList(kind) && recordPosition !== undefined ? `,"logPosition":${recordPosition}` : ''
+    return documentWrite(kind, key, deletedRevision, Buffer.from(`${tombstone}${positionMember}}`))
   })
 }

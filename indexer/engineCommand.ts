@@ -11,15 +11,21 @@ import { onStopSignals } from '../src/core/process/stopSignals.ts'
 import { connectRedis, untilConnected } from '../src/core/redis/redis.ts'
 import type { Stores } from './generations/writtenGeneration.ts'
 
+/** What a command on the engines gets, such as `erase`: clients of Elasticsearch and Redis (`Stores`) and of Kafka, and the output on the terminal. */
 export type CommandTools = Stores & {
   readonly source: KafkaSource
   readonly report: TerminalReport
   readonly log: Logger
+  /** Epoch ms. */
   readonly clock: () => number
+  /** Aborts at SIGINT or SIGTERM. */
   readonly signal: AbortSignal
 }
 
-/** Runs a command, and closes its clients. If it fails or is stopped by a signal, prints the reason to stderr; the exit code is `failedCode`. */
+/**
+ * Connects to the engines, runs a command, and closes the clients. If the command fails, or a signal such as SIGINT stops it, prints the reason to stderr, and
+ * sets the exit code `failedCode`.
+ */
 export async function runEngineCommand(
   name: string,
   run: (tools: CommandTools) => Promise<void>,
@@ -31,6 +37,7 @@ export async function runEngineCommand(
   const { signal } = stop
   onStopSignals(
     () => stop.abort(new Error('stopped: run it again')),
+    // At a second signal, more than a second after the first one.
     () => process.exit(failedCode),
   )
   const elasticsearch = connectElasticsearch(config)
@@ -49,6 +56,7 @@ export async function runEngineCommand(
   await Promise.allSettled([source.close(), elasticsearch.close(), redis.close()])
 }
 
+/** Parses an option whose value is the id of a team, form or submission. */
 export function readIdentifier<Id extends Branded<string, 'TeamId' | 'EntityId'>>(text: string): Id {
   if (!isIdentifier(text)) throw new InvalidArgumentError(`must be ${identifierRule}`)
   return text as Id

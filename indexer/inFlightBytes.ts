@@ -1,17 +1,22 @@
 import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 
-/** An estimate of the memory (bytes) of a record in flight: key, headers, the value as received and in both of its documents, and 1 KiB. */
+/**
+ * An estimate of the memory (bytes) of a record in flight: key, headers, three times the value (as received, and in both of its documents), and 1 KiB for
+ * objects.
+ */
 export const recordBytes = ({ key, value, headers }: SourceRecord): number =>
   (key?.length ?? 0) + 3 * (value?.length ?? 0) + headers.bytes.length + 1_024
 
-/** The memory (bytes) of a processed record in the offset tracker, until every earlier record is processed. */
+/** The memory (bytes) of a record that is processed, but stays in the offset tracker until every earlier record of its partition is processed. */
 export const trackedBytes = 128
 
+/** The part of all bytes that is reserved for each topic. */
 const reservedShare = 1 / 8
 
 /**
- * Bounds the bytes of records in flight: an eighth is reserved for each topic, and all topics share the rest. Example: a shard accepts no writes, and
- * submissions fill their reserved bytes and all shared ones. A revocation in `account-keys` is still read and applied, in the bytes of its topic.
+ * Bounds the bytes of records in flight (fetched, and not yet processed): an eighth is reserved for each topic, and all topics share the rest. Example: a shard
+ * accepts no writes, and submissions fill their reserved bytes and all shared bytes. The revocation of an account key is still read and applied, in the bytes
+ * that are reserved for `account-keys`.
  */
 export class InFlightBytes {
   readonly #reservedBytes: number
@@ -24,33 +29,37 @@ export class InFlightBytes {
     this.#bytesByTopic = new Map(topics.map((topic) => [topic, 0]))
   }
 
+  /** The bytes of all records in flight. */
   get total(): number {
     return this.#sum((bytes) => bytes)
   }
 
-  /** `bytes` is negative when a record is processed. */
+  /** Adds bytes of a record that was read; when it is processed, they are added again as a negative number. */
   add(topic: string, bytes: number): void {
     this.#bytesByTopic.set(topic, (this.#bytesByTopic.get(topic) ?? 0) + bytes)
   }
 
-  /** Whether another record of the topic, of any size, may be read. */
+  /** Whether another record of the topic may be read. Its size does not count: otherwise a record larger than the bound would never be read. */
   hasRoom(topic: string): boolean {
     return this.#hasRoomFor(topic, 0)
   }
 
-  /** Whether there is room for half of the topic's reserved bytes. With less, a resumed topic would be paused again at once. */
+  /** Whether a paused topic may be resumed: half of its reserved bytes have room. With less room, it would be paused again at once. */
   hasRoomToResume(topic: string): boolean {
     return this.#hasRoomFor(topic, this.#reservedBytes / 2)
   }
 
   #hasRoomFor(topic: string, bytes: number): boolean {
-    if ((this.#bytesByTopic.get(topic) ?? 0) + bytes < this.#reservedBytes) return true
-    return this.#sum((topicBytes) => Math.max(0, topicBytes - this.#reservedBytes)) + bytes < this.#sharedBytes
+    const topicBytes = this.#bytesByTopic.get(topic) ?? 0
+    if (topicBytes + bytes < this.#reservedBytes) return true
+    const usedSharedBytes = this.#sum((usedBytes) => Math.max(0, usedBytes - this.#reservedBytes))
+    return usedSharedBytes + bytes < this.#sharedBytes
   }
 
-  #sum(ofTopic: (bytes: number) => number): number {
+  /** The sum of `term` over the bytes of every topic. */
+  #sum(term: (topicBytes: number) => number): number {
     let sum = 0
-    for (const bytes of this.#bytesByTopic.values()) sum += ofTopic(bytes)
+    for (const topicBytes of this.#bytesByTopic.values()) sum += term(topicBytes)
     return sum
   }
 }

@@ -20,8 +20,13 @@ import { statusPages } from './status/statusPage.ts'
 import { checkDeadLetterSize, ensureTopics, sourceTopics } from './topics.ts'
 
 /**
- * Starts the pipeline and the replays of account keys. Retries while an engine is unreachable, also after `signal`, until `closing` aborts: after the pipeline
- * has shut down, since releasers run in reverse order. The check `cluster`: nodes without a master must refuse searches.
+ * Starts an indexer: it moves records from the topics into the indices (`GenerationRunner`), and account keys into Redis (`AccountKeys`). While an engine is
+ * unreachable, it retries. It stops in this order:
+ * 1. `signal` aborts: fetching ends.
+ * 2. The pipeline shuts down: it writes the records in flight, and commits.
+ * 3. `closing` aborts, which ends the retries: `release` runs last what was registered first.
+ *
+ * The check `cluster` requires a setting by which nodes without a master refuse searches.
  */
 export async function startIndexer(service: Service): Promise<Started> {
   const { config, engines, log, signal, release, fail } = service
@@ -53,6 +58,7 @@ export async function startIndexer(service: Service): Promise<Started> {
     stopping: signal,
     closing: closing.signal,
   })
+  // What the status page and the metrics show: the state of this indexer, and what it observes of the engines.
   const ownState = () => stateOf(config, runner, deadLetters)
   const observed = observe(
     { ...stores, source: openSource(), own: ownState },
@@ -84,6 +90,7 @@ export async function startIndexer(service: Service): Promise<Started> {
 }
 
 function pipelineChecks(runner: GenerationRunner, retries: Retries): Checks {
+  // Passes while there is no pipeline: then `preparation` fails.
   const checkOf = (name: keyof PipelineHealth): Check => {
     return async () => runner.current?.pipeline.health()[name] ?? passed
   }
@@ -120,8 +127,8 @@ export const command = serviceCommand({
   needs: ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'],
   adminPort: 9_102,
   start: (service) => {
-    // Node allocates a buffer of more than half the pool outside it, which is slower. With the small default pool, that would be most of the documents (a few
-    // kilobytes each, thousands a second).
+    // Node takes buffers of up to half of the pool's size from its pool; larger buffers are allocated singly, which is slower. Documents have a few kilobytes,
+    // and thousands are made a second: with the default pool of Node 22 (8 KiB), most would be allocated singly.
     Buffer.poolSize = 256 * 1024
     return startIndexer(service)
   },

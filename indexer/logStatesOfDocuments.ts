@@ -3,18 +3,22 @@ import type { RequestOptions } from '../src/core/elasticsearch/elasticsearch.ts'
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { EntityType } from '../src/core/model/ids.ts'
 import { endOfPositions, type LogPosition, logPosition, offsetOf } from '../src/core/model/logPosition.ts'
+import { carriedOver } from './convertRecord.ts'
 import type { Generation } from './generations/generation.ts'
 import type { LogState } from './logReplacement.ts'
 
+/** Epoch ms; null if no document has such a time. */
 type MaxTimes = Record<'changedAt' | 'deletedAt', { readonly value: number | null }>
 
 /**
- * Reads, from the documents of a generation, the states of their logs, by `partitionName`: the highest position of each partition, and the latest append time of
- * its records. Needed where commits and Redis have no state. Example: an operator deletes a topic, and with it its commits; Redis loses its data. The topic is
- * created again. Only the positions of the documents, which are above its end, show that it is another log.
+ * Reads from the documents of a generation (the indices of one build) how far the logs of partitions were read: the highest position of the documents, and
+ * their latest append time, as `LogState` by `partitionName`. A partition without documents is left out. Needed where commits and Redis have no state. Example:
+ * 1. An operator deletes a topic, and with it its commits. Redis loses its data.
+ * 2. The topic is created again. Only the documents show that it is another log: their positions are above its end.
  *
- * A document has the append time of its newest record only. Example: the clock of a broker goes back by a minute, and `a`, whose record had the latest append
- * time, changes again. Then the log has a record that was appended later than any document says, counts as replaced, and a needless rebuild follows.
+ * A document has the append time of its newest record only. So a rebuild may be started without need:
+ * 1. The record of `a` has the latest append time of the log. The clock of its broker goes back by a minute, and `a` changes again.
+ * 2. Now the log has a record that was appended later than any document states. So the log counts as replaced.
  */
 export async function readLogStatesOfDocuments(
   elasticsearch: Client,
@@ -25,27 +29,28 @@ export async function readLogStatesOfDocuments(
   const logs = new Map<string, LogState>()
   for (const { type, topic, partition } of partitions) {
     const first = logPosition({ partition, offset: 0n })
-    // Documents that were carried over from a replaced log have position 0, like the record at partition 0, offset 0.
-    const from = first === 0 && hasCarriedOver[type] ? { gt: first } : { gte: first }
+    // `carriedOver` documents, which a rebuild copied from the generation of a replaced log, have position 0, like the record at partition 0, offset 0.
+    const isFirstShared = first === carriedOver && hasCarriedOver[type]
+    const lowerBound = isFirstShared ? { gt: first } : { gte: first }
     const response = await elasticsearch.search<unknown, MaxTimes>(
       {
         index: indices[type],
-        // Without the documents of a shard that has no copy, the prefix is shorter, and true nevertheless.
+        // If a shard has no copy, the result lacks its documents. The prefix is then shorter, but still one of the log.
         allow_partial_search_results: true,
-        query: { range: { logPosition: { ...from, lt: endOfPositions(partition) } } },
-        // An index without the field `logPosition`, made by somebody else, has no such document.
+        query: { range: { logPosition: { ...lowerBound, lt: endOfPositions(partition) } } },
+        // Without `unmapped_type`, an index that lacks the field `logPosition`, since another program has made it, would answer with an error.
         sort: [{ logPosition: { order: 'desc', unmapped_type: 'long' } }],
         size: 1,
         track_total_hits: false,
         _source: false,
-        // Not the time of the newest document: after the clock of a broker went back, an earlier record has a later one.
+        // Not the time of the newest document: after the clock of a broker went back, an earlier record may have a later time.
         aggs: { changedAt: { max: { field: 'changedAt' } }, deletedAt: { max: { field: 'tombstone.deletedAt' } } },
       },
       options,
     )
-    const [position] = response.hits.hits[0]?.sort ?? []
-    if (position === undefined) continue
-    const below = offsetOf(Number(position) as LogPosition) + 1n
+    const [highestPosition] = response.hits.hits[0]?.sort ?? []
+    if (highestPosition === undefined) continue
+    const below = offsetOf(Number(highestPosition) as LogPosition) + 1n
     const timesMs = [response.aggregations?.changedAt?.value, response.aggregations?.deletedAt?.value]
     const knownTimesMs = timesMs.filter((timeMs) => typeof timeMs === 'number')
     const latestMs = knownTimesMs.length === 0 ? Infinity : Math.max(...knownTimesMs)

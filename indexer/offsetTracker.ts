@@ -1,28 +1,35 @@
 import type { Offset } from '../src/core/model/ids.ts'
 
-/** `end`: the position once this record and all earlier ones are processed; above `offset + 1` if offsets after the record are missing. */
+/**
+ * A fetched record. `end`: the position to which the tracker moves once this record and all earlier ones are processed. It is the offset after the record, or
+ * higher if no records have the offsets after it.
+ */
 export type TrackedRecord = { end: bigint; readonly appendedAtMs: number; isProcessed: boolean }
 
 export type OffsetProgress = {
   /** Every record below this offset is processed. */
   readonly position: Offset
-  /** Append time (epoch ms) of the first unprocessed record. */
+  /** Append time (epoch ms) of the first unprocessed record; undefined if every fetched record is processed. */
   readonly oldestUnprocessedAtMs: number | undefined
   /** Append time (epoch ms) of the last record below `position`; undefined while there is none. */
   readonly processedAtMs: number | undefined
 }
 
-/** Above this number, entries below the position are removed from memory, even if other entries are left. */
-const compactAfter = 1_000
+/**
+ * Records below the position are removed from memory once there are more than this, or no other records are left. Removing each at once would copy the others
+ * every time.
+ */
+const maxProcessedRecords = 1_000
 
 /**
- * Tracks the records of one partition from fetched to processed (indexed, stale or dead-lettered), in any order. The position passes contiguous processed
- * records only. Example: records 0, 1 and 2 are fetched, 0 and 2 are processed: the position is 1. Once 1 is processed, it is 3. Offsets without a record
- * (compaction, transaction markers) do not stop it.
+ * Tracks the records of one partition from fetched to processed (indexed, stale or dead-lettered). Records are processed in any order, but the position passes
+ * contiguous processed records only. Example: records 0, 1 and 2 are fetched, 0 and 2 are processed: the position is 1. Once 1 is processed, the position is 3.
+ * Offsets without a record (compaction, transaction markers) do not stop the position.
  */
 export class OffsetTracker {
-  #entries: TrackedRecord[] = []
-  #head = 0
+  /** In order of offsets. The records before index `#firstUnprocessed` are processed. */
+  #records: TrackedRecord[] = []
+  #firstUnprocessed = 0
   #position: bigint
   #processedAtMs: number | undefined
 
@@ -30,31 +37,31 @@ export class OffsetTracker {
     this.#position = start
   }
 
-  /** Adds a record, in order of offsets. Returns its entry, for `markProcessed`. */
+  /** Adds a record, in order of offsets. The result is the argument of `markProcessed`. */
   track(offset: Offset, appendedAtMs: number): TrackedRecord {
-    const entry = { end: offset + 1n, appendedAtMs, isProcessed: false }
-    this.#entries.push(entry)
-    return entry
+    const record = { end: offset + 1n, appendedAtMs, isProcessed: false }
+    this.#records.push(record)
+    return record
   }
 
-  /** Returns how many records the position passes because of it. */
-  markProcessed(entry: TrackedRecord): number {
-    entry.isProcessed = true
+  /** Marks a record as processed. Returns how many records the position passes now: none while an earlier record is unprocessed. */
+  markProcessed(record: TrackedRecord): number {
+    record.isProcessed = true
     return this.#advance()
   }
 
-  /** To be called when every record up to `lastOffset` is tracked: the other offsets up to there have no record, and are passed over. */
+  /** To be called when every record up to `lastOffset` is tracked: the other offsets up to `lastOffset` have no record, and the position passes them. */
   endBatch(lastOffset: Offset): void {
     const end = lastOffset + 1n
-    const last = this.#entries.at(-1)
-    if (last === undefined) this.#moveTo(end)
-    else if (end > last.end) last.end = end
+    const lastRecord = this.#records.at(-1)
+    if (lastRecord === undefined) this.#moveTo(end)
+    else if (end > lastRecord.end) lastRecord.end = end
   }
 
   progress(): OffsetProgress {
     return {
       position: this.#position as Offset,
-      oldestUnprocessedAtMs: this.#entries[this.#head]?.appendedAtMs,
+      oldestUnprocessedAtMs: this.#records[this.#firstUnprocessed]?.appendedAtMs,
       processedAtMs: this.#processedAtMs,
     }
   }
@@ -63,18 +70,21 @@ export class OffsetTracker {
     if (position > this.#position) this.#position = position
   }
 
+  /** Moves the position past the processed records that follow it. Returns their number. */
   #advance(): number {
-    const from = this.#head
-    for (let entry = this.#entries[from]; entry?.isProcessed; entry = this.#entries[this.#head]) {
-      this.#moveTo(entry.end)
-      this.#processedAtMs = entry.appendedAtMs
-      this.#head++
+    const firstBefore = this.#firstUnprocessed
+    let next = this.#records[firstBefore]
+    while (next?.isProcessed) {
+      this.#moveTo(next.end)
+      this.#processedAtMs = next.appendedAtMs
+      this.#firstUnprocessed++
+      next = this.#records[this.#firstUnprocessed]
     }
-    const passed = this.#head - from
-    if (this.#head > compactAfter || this.#head === this.#entries.length) {
-      this.#entries = this.#entries.slice(this.#head)
-      this.#head = 0
+    const passedCount = this.#firstUnprocessed - firstBefore
+    if (this.#firstUnprocessed > maxProcessedRecords || next === undefined) {
+      this.#records = this.#records.slice(this.#firstUnprocessed)
+      this.#firstUnprocessed = 0
     }
-    return passed
+    return passedCount
   }
 }

@@ -16,18 +16,23 @@ import type { Generation } from './generations/generation.ts'
 import { logStateText } from './logReplacement.ts'
 import { readLogStatesOfDocuments } from './logStatesOfDocuments.ts'
 import type { PipelineMetrics } from './metrics.ts'
-import { ProgressPublisher, type RoundResult, type VisibleRound } from './progressPublisher.ts'
+import { ProgressPublisher, type RoundResult } from './progressPublisher.ts'
 import { RecordHandler } from './recordHandler.ts'
 import { refreshEveryCopy } from './refreshEveryCopy.ts'
+import type { VisibleRound } from './roundForRedis.ts'
 import { fetchStartOffsets, formerLeaderMs, rebuildGroup, type StartOffset } from './startOffsets.ts'
 import { documentPartitionsIn, documentTopics } from './topics.ts'
 
 const refreshTimeoutMs = 30_000
+/** How long a shutdown waits for the records in flight. */
 const drainDeadlineMs = 4_000
-/** After this time (ms), the indexer leaves the group without a last commit: the next owner reads the uncommitted records again. */
+/**
+ * How long a shutdown then waits for the last round, with its commit. Later, the indexer leaves the group: the next owner reads the uncommitted records again.
+ */
 const lastPublishDeadlineMs = 3_000
 const drainPollMs = 20
 
+/** What only the pipeline of an indexer needs: a rebuild writes no dead letters, applies no account keys, and serves nobody yet. */
 type Serving = {
   readonly deadLetters: DeadLetterWriter
   readonly accountKeys: AccountKeys
@@ -35,7 +40,7 @@ type Serving = {
   afterRound(published: RoundReply): Promise<RoundResult>
 }
 
-/** The states of the logs that a generation was read from, as texts by `partitionName`, in Redis (`logStates.ts`). */
+/** Stores in Redis, for each partition (`partitionName`), how far the generation was read from its log, as a text (`logStateText`). */
 type LogStateStore = {
   store(logs: ReadonlyMap<string, string>): Promise<void>
   read(): Promise<ReadonlyMap<string, string>>
@@ -49,21 +54,24 @@ type PipelineOptions = ReadOptions & {
   readonly serving: Serving | undefined
   readonly metrics: PipelineMetrics
   readonly logStates: LogStateStore
+  /** Writes a round of progress to Redis. */
   publishVisible(round: VisibleRound): Promise<RoundReply>
-  /** Epoch ms. */
+  /** The clock of Redis (epoch ms). */
   redisTimeMs(): Promise<number>
+  /** Called with an error that is a bug. */
   fail(error: unknown): void
 }
 
-/** Each part fails while it makes no progress. */
+/** `decoding` fails while a record batch cannot be decoded; each other part fails while it makes no progress. */
 export type PipelineHealth = Readonly<Record<'writer' | 'publisher' | 'consumer' | 'decoding', CheckOutcome>>
 
 /**
- * Moves records from the topics into one generation of indices: fetch, validate, write, refresh, publish, commit. Bounds the bytes in flight
- * (`MAX_IN_FLIGHT_BYTES`).
+ * Moves records from the topics into one generation (the four indices of one build): fetch, validate, write, refresh, publish, commit. Bounds the bytes in
+ * flight (`MAX_IN_FLIGHT_BYTES`).
  */
 export class Pipeline {
   readonly #options: PipelineOptions
+  /** Aborts at the end of `shutDown`: ends retries, bulk requests, and waits of records. */
   readonly #stopWriting = new AbortController()
   readonly writer: BulkWriter
   readonly consumer: SourceConsumer
@@ -116,7 +124,7 @@ export class Pipeline {
     return await fetchStartOffsets(source, partitions, {
       topics,
       groupId,
-      rebuildGroupId: serving && rebuildGroup(groupId),
+      rebuildGroupId: serving === undefined ? undefined : rebuildGroup(groupId),
       clock: Date.now,
       storedLogs: await logStates.read(),
       logStatesOfDocuments: (withoutState) =>
@@ -132,9 +140,9 @@ export class Pipeline {
       consumer: this.consumer,
       offsetRanges: () => source.offsetRanges(topics),
       refresh: async () => {
-        const stop = metrics.refreshSeconds.startTimer()
+        const stopTimer = metrics.refreshSeconds.startTimer()
         const requestOptions = { requestTimeout: refreshTimeoutMs }
-        await refreshEveryCopy(elasticsearch, Object.values(generation.indices), requestOptions).finally(stop)
+        await refreshEveryCopy(elasticsearch, Object.values(generation.indices), requestOptions).finally(stopTimer)
       },
       publishVisible: this.#options.publishVisible,
       tag: generation.tag,
@@ -147,7 +155,7 @@ export class Pipeline {
     })
   }
 
-  /** Runs until `signal` aborts or the generation is retired. Then stops fetching, and stays in the group. */
+  /** Fetches and publishes until `signal` aborts, or another generation must be written. Then stops fetching, but stays in the group, for `shutDown`. */
   async run(signal: AbortSignal): Promise<void> {
     const reading = this.consumer.run()
     await this.publisher.run(signal)
@@ -155,7 +163,7 @@ export class Pipeline {
     await reading
   }
 
-  /** Waits up to 4 s for the records in flight, publishes progress within 3 s, and leaves the group. */
+  /** Waits up to 4 s for the records in flight, publishes and commits progress within 3 s, and leaves the group. */
   async shutDown(): Promise<void> {
     this.consumer.stopFetching()
     const deadline = AbortSignal.timeout(drainDeadlineMs)
@@ -169,7 +177,10 @@ export class Pipeline {
     }
   }
 
-  /** If a document partition is another log than the generation was read from, reads the new log from its first offset. Rejects when Kafka does not answer. */
+  /**
+   * Checks whether the document partitions still have the logs that the generation was read from. Reads a replaced log from its first offset. Stores the states
+   * of the other logs in Redis. Rejects when Kafka does not answer.
+   */
   async checkLogs(): Promise<void> {
     const { source, generation, logStates, log } = this.#options
     const partitions = this.documentPartitions()
@@ -180,31 +191,34 @@ export class Pipeline {
       log.error({ partitions: names, generation: generation.number }, problem)
       await this.#readAgain(replaced)
     }
-    const states = partitions.flatMap((partition) => {
+    const confirmedStates = new Map<string, string>()
+    for (const partition of partitions) {
       const state = partition.log.confirmedState()
-      return state === undefined ? [] : [[partitionName(partition), logStateText(state)] as const]
-    })
-    await logStates.store(new Map(states))
+      if (state !== undefined) confirmedStates.set(partitionName(partition), logStateText(state))
+    }
+    await logStates.store(confirmedStates)
   }
 
-  /** Reads partitions from their first offsets, except those whose assignment began with the new log. */
+  /** Reads replaced logs from their first offsets, except logs that the present assignment reads from there already. */
   async #readAgain(replaced: readonly AssignedPartition[]): Promise<void> {
     const ranges = await this.#options.source.offsetRanges([...new Set(replaced.map(({ topic }) => topic))])
     const toRead = replaced.flatMap((partition) => {
       const low = ranges.get(partitionName(partition))?.low ?? 0n
       const { position, log: logAtStart } = partition.start
-      // This assignment began at the first offset, although its predecessors had read further.
-      const hasStartedAnew = position <= low && logAtStart.prefixes.some(({ below }) => below > position)
-      return hasStartedAnew ? [] : [{ partition, low: low as Offset }]
+      // The assignment began at the first offset, although earlier assignments had read beyond it.
+      const isReadFromStart = position <= low && logAtStart.prefixes.some(({ below }) => below > position)
+      return isReadFromStart ? [] : [{ partition, low: low as Offset }]
     })
     await this.publisher.readAgain(toRead)
   }
 
+  /** The assigned partitions of `forms` and `submissions`. */
   documentPartitions(): readonly AssignedPartition[] {
     const topics = documentTopics(this.#options.config)
     return this.consumer.assigned().filter(({ topic }) => topics.includes(topic))
   }
 
+  /** `partitionName` → the offset after the last record that this pipeline rejected. Only filled in a rebuild, which writes no dead letters. */
   get rejectedBelow(): ReadonlyMap<string, bigint> {
     return this.#recordHandler.rejectedBelow
   }

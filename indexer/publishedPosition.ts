@@ -1,9 +1,13 @@
 import type { TeamList } from '../src/core/model/ids.ts'
 
-/** The first and the last offset of a list's written records that are not below the published position. */
+/** The first and the last offset of those records of a list that were written, but are not below the published position yet. */
 type UnpublishedOffsets = { readonly first: bigint; readonly last: bigint }
 
-/** The published position of a partition; whether the next position may be published; which lists get new versions with that position. */
+/**
+ * What a partition has published for clients, and what the next round must publish. A round of `ProgressPublisher` publishes a position (every record below it
+ * is searchable) and new versions of the lists that have changed below the position. A list is the forms or the submissions of a team; its version decides
+ * whether the API answers "nothing new".
+ */
 export class PublishedPosition {
   /** The position that this assignment has published last: every record below it is searchable. Undefined before the first. */
   visibleTo: bigint | undefined
@@ -12,8 +16,9 @@ export class PublishedPosition {
   readonly #start: bigint
   /** The end offset of the partition at the first query after its assignment. */
   #endAtStart: bigint | undefined
+  /** The highest `end` of `noteGap`. */
   #gapBelow = 0n
-  readonly #written = new Map<TeamList, UnpublishedOffsets>()
+  readonly #unpublished = new Map<TeamList, UnpublishedOffsets>()
   #hasUnpublishedLists = false
 
   constructor(start: bigint) {
@@ -25,11 +30,12 @@ export class PublishedPosition {
     return this.visibleTo ?? this.#start
   }
 
-  /** Whether the next publication of this partition must change the version of every list. */
+  /** Whether the last round withheld the position of this partition: then its next publication must change the version of every list. */
   get hasUnpublishedLists(): boolean {
     return this.#hasUnpublishedLists
   }
 
+  /** Notes the end offset of the partition. Only the first one counts. */
   noteEnd(end: bigint): void {
     this.#endAtStart ??= end
   }
@@ -44,38 +50,39 @@ export class PublishedPosition {
 
   /** Notes that a record of this list was stored, found stale or rejected. */
   noteWrite(list: TeamList, offset: bigint): void {
-    const { first = offset, last = offset } = this.#written.get(list) ?? {}
-    this.#written.set(list, { first: offset < first ? offset : first, last: offset > last ? offset : last })
+    const { first, last } = this.#unpublished.get(list) ?? { first: offset, last: offset }
+    this.#unpublished.set(list, { first: offset < first ? offset : first, last: offset > last ? offset : last })
   }
 
   /**
-   * The lists that have changed below `position` since the last publication. They get new versions with that position, even if they got new versions when the
-   * change became searchable. Example: the record at offset 7 is still retried; a change of list L at offset 8 is searchable.
+   * The lists that have changed below `position` since the last publication. They get new versions when `position` is published, even if they got new versions
+   * before, when the change became searchable. Example: the record at offset 7 is still retried; a change of list L at offset 8 is searchable.
    * 1. A round publishes version v2 of L, and position 7. A follower reads both.
    * 2. The record at 7 is stored. The next round publishes position 9.
    * 3. If L still had v2, the API would answer "nothing new", and the follower would never get offset 8.
    */
   changedBelow(position: bigint): readonly TeamList[] {
-    return [...this.#written].flatMap(([list, { first }]) => (first < position ? [list] : []))
+    return [...this.#unpublished].flatMap(([list, { first }]) => (first < position ? [list] : []))
   }
 
   /**
-   * Whether the index of all records below `position` is in a state that the log had at some time: `position` has reached the end at the assignment, and the
-   * ends of all gaps.
+   * Whether the index, with all records below `position`, is in a state that the log had at some time. It may be in another state while a compacted log is read
+   * in part (see `noteGap`). So `position` must have reached the end that the log had at the assignment, and the ends of all gaps.
    */
   isStateOfLog(position: bigint): boolean {
     return this.#endAtStart !== undefined && position >= this.#endAtStart && position >= this.#gapBelow
   }
 
-  /** Ends a round, which has published a position and time (epoch ms), or withheld the partition. */
+  /** Ends a round, which has published the position `to` and its time (epoch ms), or withheld them. */
   endRound(outcome: { readonly to: bigint; readonly timeMs: number } | 'withheld'): void {
     this.#hasUnpublishedLists = outcome === 'withheld'
     if (outcome === 'withheld') return
     const { to, timeMs } = outcome
     this.visibleTo = to
     this.visibleAtMs = timeMs
-    for (const [list, { first, last }] of this.#written)
-      if (last < to) this.#written.delete(list)
-      else if (first < to) this.#written.set(list, { first: to, last })
+    for (const [list, { first, last }] of this.#unpublished) {
+      if (last < to) this.#unpublished.delete(list)
+      else if (first < to) this.#unpublished.set(list, { first: to, last })
+    }
   }
 }

@@ -17,7 +17,7 @@ type HandlerOptions = {
   readonly metrics: Pick<PipelineMetrics, 'records' | 'revisionConflicts'>
   readonly writer: Pick<BulkWriter, 'submit'>
   readonly publisher: Pick<ProgressPublisher, 'noteWrite'>
-  /** Undefined for a rebuild: the live indexers handle rejected records and account keys, and the rebuild counts them as stale. */
+  /** Undefined for a rebuild: the running indexers write dead letters and apply account keys. The rebuild counts such records as stale. */
   readonly serving:
     | {
         readonly deadLetters: Pick<DeadLetterWriter, 'noteAccepted' | 'reject'>
@@ -29,25 +29,25 @@ type HandlerOptions = {
   fail(error: unknown): void
 }
 
-/** Handles the records of a pipeline. Calls back when a record is processed: a promise for each of thousands of records would cost too much. */
+/** Validates the records of a pipeline, and writes or rejects them. Uses callbacks: a promise for each of thousands of records a second would cost too much. */
 export class RecordHandler {
   readonly #options: HandlerOptions
-  /** `partitionName` → the offset after the last record that a rebuild rejected. */
+  /** `partitionName` → the offset after the last record that was rejected. Only a rebuild notes these. */
   readonly rejectedBelow = new Map<string, bigint>()
 
   constructor(options: HandlerOptions) {
     this.#options = options
   }
 
-  /** Validates a record, and writes or rejects it. When `onProcessed` is called: see `onRecord` in `consumer.ts`. Never throws. */
+  /** Handles a record. `onRecord` in `consumer.ts` describes when `onProcessed` is called. Never throws. */
   handle(record: SourceRecord, assigned: AssignedPartition, onProcessed: () => void): void {
     const converted = convertRecord(record, this.#options.config)
-    if (converted.kind === 'documents') this.#write(record, assigned, converted, onProcessed)
+    if (converted.kind === 'documents') this.#writeDocuments(record, assigned, converted, onProcessed)
     else if (converted.kind === 'account-key') this.#applyAccountKey(record, assigned, converted.change, onProcessed)
     else this.#reject(record, assigned, converted.problem, onProcessed)
   }
 
-  #write(
+  #writeDocuments(
     record: SourceRecord,
     assigned: AssignedPartition,
     { documents, list }: { readonly documents: Documents; readonly list: TeamList },
@@ -59,9 +59,9 @@ export class RecordHandler {
       traceOutcome?.(outcome.kind)
       assigned.visible.noteWrite(list, record.offset)
       publisher.noteWrite(list)
-      this.#settle(record, assigned, resultOf(outcome), onProcessed)
+      this.#applyResult(record, assigned, resultOf(outcome), onProcessed)
     }
-    // Conflicts below `deadLetteredBelow` were reported before; a rebuild reports no conflicts.
+    // A conflict (the same revision with other content) below `deadLetteredBelow` has its dead letter already; a rebuild reports no conflicts.
     const reportsConflicts = serving !== undefined && record.offset >= assigned.start.deadLetteredBelow
     writer.submit({ documents, reportsConflicts, name: () => nameOf(record), done })
   }
@@ -73,44 +73,45 @@ export class RecordHandler {
     onProcessed: () => void,
   ): void {
     const { serving, signal } = this.#options
-    if (serving === undefined) this.#count(record, 'stale', onProcessed)
+    if (serving === undefined) this.#countProcessed(record, 'stale', onProcessed)
     else {
-      const applied = serving.accountKeys.apply(change, record, signal)
-      this.#failUnlessDone(applied.then((result) => this.#settle(record, assigned, result, onProcessed)))
+      const applying = serving.accountKeys.apply(change, record, signal)
+      this.#failUnlessDone(applying.then((result) => this.#applyResult(record, assigned, result, onProcessed)))
     }
   }
 
-  #settle(record: SourceRecord, assigned: AssignedPartition, result: RecordResult, onProcessed: () => void): void {
-    if (typeof result !== 'string') this.#reject(record, assigned, result, onProcessed)
+  #applyResult(record: SourceRecord, assigned: AssignedPartition, result: RecordResult, onProcessed: () => void): void {
+    const isProblem = typeof result !== 'string'
+    if (isProblem) this.#reject(record, assigned, result, onProcessed)
     else {
       this.#options.serving?.deadLetters.noteAccepted(record)
-      this.#count(record, result, onProcessed)
+      this.#countProcessed(record, result, onProcessed)
     }
   }
 
-  /** A live indexer that still owns the partition writes the record's dead letter. Others only count the record, as stale. */
+  /** Writes the record's dead letter. In a rebuild, or if this indexer does not own the partition any more, only counts the record, as stale. */
   #reject(record: SourceRecord, assigned: AssignedPartition, problem: Problem, onProcessed: () => void): void {
     const { serving, metrics } = this.#options
     if (serving === undefined) {
       const name = partitionName(record)
       if (record.offset >= (this.rejectedBelow.get(name) ?? 0n)) this.rejectedBelow.set(name, record.offset + 1n)
-      this.#count(record, 'stale', onProcessed)
-    } else if (assigned.left.aborted) {
+      this.#countProcessed(record, 'stale', onProcessed)
+    } else if (assigned.assignmentEnd.aborted) {
       // The next owner of the partition reads this record again, and writes its dead letter.
-      this.#count(record, 'stale', onProcessed)
+      this.#countProcessed(record, 'stale', onProcessed)
     } else {
       if (problem === sameRevision) metrics.revisionConflicts.inc({ topic: record.topic })
-      const letter = serving.deadLetters.reject(record, problem, assigned)
-      this.#failUnlessDone(letter.then((outcome) => this.#count(record, outcome, onProcessed)))
+      const rejecting = serving.deadLetters.reject(record, problem, assigned)
+      this.#failUnlessDone(rejecting.then((outcome) => this.#countProcessed(record, outcome, onProcessed)))
     }
   }
 
-  #count({ topic }: SourceRecord, outcome: RecordOutcome, onProcessed: () => void): void {
+  #countProcessed({ topic }: SourceRecord, outcome: RecordOutcome, onProcessed: () => void): void {
     this.#options.metrics.records.inc({ topic, outcome })
     onProcessed()
   }
 
-  /** Stops the pipeline if `handling` rejects. `handling` retries failures of Kafka and Redis, so a rejection is a bug, except during shutdown. */
+  /** Reports a bug if `handling` rejects: `handling` retries failures of Kafka and Redis. Only during shutdown, it may reject. */
   #failUnlessDone(handling: Promise<void>): void {
     const { signal, fail } = this.#options
     handling.catch((error: unknown) => {
@@ -121,9 +122,10 @@ export class RecordHandler {
 
 function resultOf(outcome: Outcome): RecordResult {
   if (outcome.kind === 'rejected') return { path: 'document', rule: outcome.reason }
-  return outcome.kind === 'conflict' ? sameRevision : outcome.kind
+  if (outcome.kind === 'conflict') return sameRevision
+  return outcome.kind
 }
 
-/** The key was validated, and contains only ids. */
+/** The name of a record in logs and health. Its key may be logged: it was validated, and contains only ids. */
 const nameOf = ({ topic, partition, offset, key }: SourceRecord): string =>
   `${topic}/${partition}/${offset}, key ${key?.toString()}`

@@ -1,34 +1,46 @@
 import type { Config } from '../src/core/config/config.ts'
-import type { PublishedRound } from '../src/core/redis/visiblePositions.ts'
+import type { OffsetRanges } from '../src/core/kafka/source.ts'
+import type { TopicPartition } from '../src/core/kafka/sourceRecord.ts'
+import type { PublishedPartition, PublishedRound } from '../src/core/redis/visiblePositions.ts'
 import type { Generation } from './generations/generation.ts'
-import type { VisibleRound } from './progressPublisher.ts'
 import { documentTopics, entityTypeIn } from './topics.ts'
 
-/** The round of a generation as Redis stores it: by entity type instead of topic, without `account-keys`. */
+/**
+ * What a round publishes: the new positions of `partitions`, and the lists that get new versions (`changesEveryList`: all lists). A list is the forms or the
+ * submissions of a team; the API makes ETags from its version. `ranges`: the offset range of every partition, also of those that other indexers own.
+ */
+export type VisibleRound = Pick<PublishedRound, 'lists' | 'changesEveryList'> & {
+  readonly partitions: readonly (TopicPartition & Omit<PublishedPartition, 'type'>)[]
+  readonly ranges: OffsetRanges
+}
+
+/**
+ * Converts a round of `ProgressPublisher` for Redis: partitions by entity type instead of topic, without those of `account-keys`. `mayLackDeletions`: no
+ * watermark and no change feed, since Kafka may have removed deletions before they were read.
+ */
 export function roundForRedis(
   config: Config,
-  { tag, indices, cursorKeys }: Pick<Generation, 'tag' | 'indices' | 'cursorKeys'>,
-  { lists, changesEveryList, partitions, ranges }: VisibleRound,
+  generation: Pick<Generation, 'tag' | 'indices' | 'cursorKeys'>,
+  round: VisibleRound,
   mayLackDeletions: boolean,
 ): PublishedRound {
-  const documents = documentTopics(config)
   const countOf = (topic: string): number =>
-    [...ranges.values()].filter((partition) => partition.topic === topic).length
+    [...round.ranges.values()].filter((partition) => partition.topic === topic).length
   return {
-    generation: tag,
-    indices,
-    cursorKeys,
-    lists,
-    changesEveryList,
+    generation: generation.tag,
+    indices: generation.indices,
+    cursorKeys: generation.cursorKeys,
+    lists: round.lists,
+    changesEveryList: round.changesEveryList,
     mayLackDeletions,
     partitionCounts: { forms: countOf(config.TOPIC_FORMS), submissions: countOf(config.TOPIC_SUBMISSIONS) },
-    partitions: partitions.flatMap(({ topic, ...partition }) =>
-      documents.includes(topic) ? [{ ...partition, type: entityTypeIn(topic, config) }] : [],
+    partitions: round.partitions.flatMap(({ topic, ...partition }) =>
+      documentTopics(config).includes(topic) ? [{ ...partition, type: entityTypeIn(topic, config) }] : [],
     ),
   }
 }
 
-/** The round with time 0 for each partition, which removes the watermark. */
+/** The round without times: Redis then publishes positions, but no watermark. Time 0 of a partition stands for no time. */
 export const withoutTimes = (round: VisibleRound): VisibleRound => ({
   ...round,
   partitions: round.partitions.map((partition) => ({ ...partition, timeMs: 0 })),

@@ -15,46 +15,51 @@ import {
   unreadLog,
 } from './logReplacement.ts'
 
+/** The consumer group of rebuilds, beside the group of the indexers. */
 export const rebuildGroup = (consumerGroup: string): string => `${consumerGroup}-rebuild`
 
 /** A commit with the fields of its metadata (`commitMetadata`). */
 export type CommittedOffset = {
   readonly position: Offset
-  /** The generation for which every record below `position` was processed: its tag. */
+  /** The tag of the generation (the build of the indices) for which every record below `position` was processed; undefined if the metadata cannot be parsed. */
   readonly generation: string | undefined
   /** Every rejected record below this offset has its dead letter. When it is read again, no second dead letter is written. */
   readonly deadLetteredBelow: Offset
   /** Every record that was appended before this time (epoch ms) is below `position`; `notCovered` if a deletion may have been missed. */
   readonly coveredUntilMs: number
+  /** By this state, it is recognised whether the partition's log was replaced by another one. */
   readonly log: LogState
 }
 
+/** The offset at which to begin to read a partition, with what is known of the records below it. */
 export type StartOffset = Omit<CommittedOffset, 'generation'>
 
+/** The generation to be written. */
 type TargetGeneration = Pick<Generation, 'tag' | 'createdAtMs'>
 
 export type StartOffsetOptions = {
   readonly topics: readonly string[]
   readonly groupId: string
-  /** The group of rebuilds, whose commits count, too (see `startOffset`); undefined when a rebuild reads as `groupId`. */
+  /** The group of rebuilds: an indexer also counts its commits (see `startOffset`). Undefined if `groupId` is this group. */
   readonly rebuildGroupId: string | undefined
-  /** Undefined for account keys. */
+  /** The generation into which a topic is read; undefined for account keys, which are not in the indices. */
   generationOf(topic: string): TargetGeneration | undefined
-  /** `partitionName` → the state (`logStateText`), in Redis, of the log from which the generation was read. */
+  /** `partitionName` → the state, as Redis stores it (`logStateText`), of the log from which the generation was read. */
   readonly storedLogs: ReadonlyMap<string, string>
-  /** The states of the partitions' logs by `partitionName`, from the generation's documents (`logStatesOfDocuments.ts`). */
+  /** Reads the states of the partitions' logs from the documents of the generation (`logStatesOfDocuments.ts`); by `partitionName`. */
   logStatesOfDocuments(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, LogState>>
+  /** Epoch ms. */
   readonly clock: () => number
-  /** For how long Kafka is queried again while an end is below a commit; if undefined, the first answer counts. */
+  /** For how long Kafka is queried again while the end of a partition is below a commit; if undefined, the first answer counts. */
   readonly patience?: Patience
 }
 
-/** For this time (ms) after a change of leader, the former leader may still answer, with an end below a commit. */
+/** For this time (ms) after a partition got another leader, the former leader may still answer, with an end below a commit. */
 export const formerLeaderMs = 10_000
 
 type Patience = { readonly ms: number; readonly signal: AbortSignal }
 
-/** Finds start offsets, by `partitionName`. A partition that Kafka does not have yet is left out. */
+/** Finds the start offset of each partition, by `partitionName`. A partition that Kafka does not have yet is left out. */
 export async function fetchStartOffsets(
   source: KafkaSource,
   partitions: readonly TopicPartition[],
@@ -75,9 +80,9 @@ export async function fetchStartOffsets(
   const areConsistent = (ranges: OffsetRanges): boolean =>
     partitions.every((partition) => areCommitsWithin(ranges.get(partitionName(partition)), commitsOf(partition)))
   const ranges = await fetchRanges(source, topics, areConsistent, patience)
-  // 4. The states of logs without a state in commits and Redis, from the documents.
+  // 4. The states of logs from the documents, where neither a commit nor Redis has the state.
   const withoutState = partitions.filter(
-    (partition) => !namesGeneration(commitsOf(partition)) && !storedLogs.has(partitionName(partition)),
+    (partition) => !hasCommittedState(commitsOf(partition)) && !storedLogs.has(partitionName(partition)),
   )
   const statesOfDocuments = await logStatesOfDocuments(withoutState)
   return new Map(
@@ -86,21 +91,17 @@ export async function fetchStartOffsets(
       const range = ranges.get(name)
       if (range === undefined) return []
       const commits = commitsOf(partition)
+      // If this partition has a commit, those of other partitions do not count.
       const otherCommits = ownCommits.has(name) ? [] : ownCommits.values()
-      const logWithoutCommit = statesOfDocuments.get(name) ?? readStoredLogState(storedLogs.get(name))
-      const start = startOffset({
-        ...commits,
-        range,
-        nowMs,
-        coveredWithoutCommitMs: coveredWithoutCommit(range, commits.generation, otherCommits, nowMs),
-        logWithoutCommit: isRenamed(partition.topic, storedLogs, topics) ? replacedLog : logWithoutCommit,
-      })
-      return [[name, start] as const]
+      const coveredWithoutCommitMs = coveredWithoutCommit(range, commits.generation, otherCommits, nowMs)
+      const storedState = statesOfDocuments.get(name) ?? readStoredLogState(storedLogs.get(name))
+      const logWithoutCommit = isRenamed(partition.topic, storedLogs, topics) ? replacedLog : storedState
+      return [[name, startOffset({ ...commits, range, nowMs, coveredWithoutCommitMs, logWithoutCommit })] as const]
     }),
   )
 }
 
-/** By `partitionName`. */
+/** Fetches the commits of a group, by `partitionName`. A partition without a commit is left out. */
 export async function fetchCommittedOffsets(
   source: KafkaSource,
   groupId: string,
@@ -112,7 +113,10 @@ export async function fetchCommittedOffsets(
 
 const noCommits: ReadonlyMap<string, CommittedOffset> = new Map()
 
-/** The metadata of a commit: with the generation, since other generations may lack records below the offset. */
+/**
+ * The metadata of a commit: `<generation> <deadLetteredBelow> <coveredUntilMs> <log>`, such as `3-k8Jf 500 1764403600000 500:1764403600000`. It names the
+ * generation, since other generations may lack records below the committed offset.
+ */
 export const commitMetadata = (
   generation: GenerationTag,
   deadLetteredBelow: bigint,
@@ -126,29 +130,36 @@ function readCommit({ position, metadata }: PartitionCommit): CommittedOffset {
   return {
     position,
     generation,
+    // Every rejected record below a commit has its dead letter.
     deadLetteredBelow: deadLetteredBelow > position ? deadLetteredBelow : position,
     coveredUntilMs: Number(coveredUntilMs ?? notCovered),
     log: readLogState(log, position),
   }
 }
 
-/** `own`: in the group `groupId`; `ofRebuild`: in `rebuildGroupId`. */
+/**
+ * The commits of a partition, `own` in the group `groupId` and `ofRebuild` in `rebuildGroupId`, and the generation to be written. Each is undefined if there is
+ * none.
+ */
 type PartitionCommits = {
   readonly own: CommittedOffset | undefined
   readonly ofRebuild: CommittedOffset | undefined
   readonly generation: TargetGeneration | undefined
 }
 
-/** Whether no commit is beyond the end. A commit of a rebuild counts only if it names the generation. */
+/** Whether no commit is beyond the end of the partition. A commit of a rebuild counts only if it names the generation. */
 function areCommitsWithin(range: OffsetRange | undefined, { own, ofRebuild, generation }: PartitionCommits): boolean {
   if (range === undefined) return true
-  const commits = ofRebuild?.generation === generation?.tag ? [own, ofRebuild] : [own]
-  return commits.every((commit) => (commit?.position ?? 0n) <= range.high)
+  const countsRebuild = ofRebuild?.generation === generation?.tag
+  const commits = countsRebuild ? [own, ofRebuild] : [own]
+  return commits.every((commit) => commit === undefined || commit.position <= range.high)
 }
 
-const namesGeneration = ({ own, ofRebuild, generation }: PartitionCommits): boolean =>
-  [own, ofRebuild].some((commit) => commit?.generation === generation?.tag)
+/** Whether a commit names the generation, and so has the state of the log. Also true for account keys, which need no state. */
+const hasCommittedState = ({ own, ofRebuild, generation }: PartitionCommits): boolean =>
+  generation === undefined || [own, ofRebuild].some((commit) => commit?.generation === generation.tag)
 
+/** Fetches the offset ranges; again, from the present leaders, while they are not consistent, at most for `patience`. */
 async function fetchRanges(
   source: KafkaSource,
   topics: readonly string[],
@@ -169,19 +180,20 @@ type StartInput = PartitionCommits & {
   readonly range: OffsetRange
   /** Epoch ms, before `range` was queried. */
   readonly nowMs: number
-  /** `coveredUntilMs` and `log` if no commit names the generation. */
+  /** The result's `coveredUntilMs` if no commit names the generation. */
   readonly coveredWithoutCommitMs: number
+  /** The result's `log` if no commit names the generation. */
   readonly logWithoutCommit: LogState
 }
 
 /**
  * Chooses the start offset of a partition, so that the generation misses no record:
  * 1. the own commit (of `groupId`), if it names the generation, or if there is no generation, as for account keys;
- * 2. else, if a rebuild's commit names the generation, the lower of both commits. A rebuild writes no dead letters: rejected records above the own commit still
- *    need dead letters;
+ * 2. else, if a rebuild's commit names the generation, the lower of both commits. The own commit may be lower: a rebuild writes no dead letters, so rejected
+ *    records above the own commit still need dead letters;
  * 3. else the first offset.
  *
- * A commit outside the offset range does not count: the topic was created again, or retention has removed records.
+ * A commit outside the offset range does not count: the topic was created again, or retention has removed records above the commit.
  */
 function startOffset(input: StartInput): StartOffset {
   const { range, own, ofRebuild, generation, nowMs, coveredWithoutCommitMs, logWithoutCommit } = input
@@ -191,9 +203,10 @@ function startOffset(input: StartInput): StartOffset {
   // A commit at the end has missed nothing, however old: no deletion was appended after it.
   const coveredUntilMsOf = ({ position, coveredUntilMs }: CommittedOffset): number =>
     coveredUntilMs !== notCovered && position >= high ? nowMs : coveredUntilMs
+  const hasDeadLetters = isInRange(own) && own.deadLetteredBelow <= high
   const commitOfGeneration = [own, ofRebuild].find((commit) => commit?.generation === generation?.tag)
   const common = {
-    deadLetteredBelow: isInRange(own) && own.deadLetteredBelow <= high ? own.deadLetteredBelow : toOffset('0'),
+    deadLetteredBelow: hasDeadLetters ? own.deadLetteredBelow : toOffset('0'),
     log: generation === undefined ? unreadLog : (commitOfGeneration?.log ?? logWithoutCommit),
   }
   if (isInRange(own) && (generation === undefined || own.generation === generation.tag))
@@ -202,16 +215,16 @@ function startOffset(input: StartInput): StartOffset {
     const position = own.position < ofRebuild.position ? own.position : ofRebuild.position
     return { ...common, position, coveredUntilMs: coveredUntilMsOf(ofRebuild) }
   }
-  // Retention has removed unread records, perhaps deletions.
+  // Retention has removed records above the own commit before they were read, perhaps deletions.
   const hasLostRecords = own !== undefined && own.generation === generation?.tag && own.position < low
   return { ...common, position: low as Offset, coveredUntilMs: hasLostRecords ? notCovered : coveredWithoutCommitMs }
 }
 
 /**
- * A time (epoch ms) before which a generation can have missed no deletion of a partition without a commit:
- * - the creation of the generation, which has no older document to remove;
- * - or, if other partitions have commits for the generation, the latest `coveredUntilMs` of these. The partition was added since, or its owner was killed
- *   before its first commit.
+ * The `coveredUntilMs` of a partition without a commit: a time (epoch ms) before which the generation can have missed no deletion of this partition. It is
+ * - the creation of the generation: it has no older document that a missed deletion should have removed;
+ * - or, if other partitions have commits for the generation, the latest `coveredUntilMs` of these commits. Then the partition was added later, or its owner was
+ *   killed before its first commit.
  */
 function coveredWithoutCommit(
   { high }: OffsetRange,
@@ -223,15 +236,14 @@ function coveredWithoutCommit(
   if (high === 0n) return nowMs
   // Redis may still have account keys whose deletions Kafka has removed: a replay is needed.
   if (generation === undefined) return notCovered
-  const covered = [...otherCommits].flatMap((commit) =>
-    commit.generation === generation.tag ? commit.coveredUntilMs : [],
-  )
-  return covered.length === 0 ? generation.createdAtMs : Math.max(...covered)
+  const commitsOfGeneration = [...otherCommits].filter((commit) => commit.generation === generation.tag)
+  if (commitsOfGeneration.length === 0) return generation.createdAtMs
+  return Math.max(...commitsOfGeneration.map(({ coveredUntilMs }) => coveredUntilMs))
 }
 
 /**
- * Whether a generation was read from a topic of another name, as before a change of `TOPIC_FORMS`: its positions are offsets of another log. `states`: the
- * states of these logs, by `partitionName`; `topics`: the topics of the present configuration.
+ * Whether a generation was read from a topic of another name, since an operator has changed `TOPIC_FORMS`, for example: its positions are offsets of another
+ * log. `states`: the states of the logs from which it was read, by `partitionName`; `topics`: the topics of the present configuration.
  */
 export function isRenamed(topic: string, states: { keys(): Iterable<string> }, topics: readonly string[]): boolean {
   const readTopics = new Set([...states.keys()].map((name) => name.slice(0, name.lastIndexOf('/'))))

@@ -15,20 +15,21 @@ import {
   shardOf,
 } from './job.ts'
 
+/** The records (jobs) that are sent together, and what has become of them so far. */
 type Batch = {
+  /** Whether at least one request of the batch had results by document. If not, Elasticsearch is away or refuses everything. */
   hasResults: boolean
   /** Records that were alone in a request with status 400, and were not rejected before. See `write`. */
   readonly badRequests: { readonly job: Job; readonly reason: string }[]
   /** Records whose revision was stored before. A comparison shows whether the stored content is theirs. */
   readonly repeated: Job[]
+  /** Records to send again after a backoff. */
   readonly failed: Job[]
 }
 
-type BatchResult = {
-  /** Whether at least one request of the batch had results by document. If not, Elasticsearch is away or refuses everything. */
-  readonly hasResults: boolean
+type BatchResult = Pick<Batch, 'hasResults'> & {
   readonly failed: readonly Job[]
-  /** Compares the `repeated` records while the next batch is sent. Resolves with the jobs that could not be compared. */
+  /** Compares the `repeated` records while the next batch is sent; undefined if there are none. Resolves with the jobs that could not be compared. */
   readonly comparison?: Promise<readonly Job[]> | undefined
 }
 
@@ -36,18 +37,18 @@ export type BatchWriterOptions = BulkCalls & {
   readonly signal: AbortSignal
   /** A monotonic clock (ms). */
   readonly elapsedMs: () => number
-  /** Called when writing becomes blocked, with the failure of the first record that waits; with undefined when no record waits any more. */
+  /** Called with its failure when a record begins to wait for a retry, and no other one waits; called with undefined when no record waits any more. */
   onBlocked(failure: BulkFailure | undefined): void
 }
 
 /**
- * Sends the documents of a batch (`bulkApi.ts`). By its results (`bulkFailure.ts`), each record is finished, rejected, put back into the queue at once, or
- * returned to be sent after a backoff.
+ * Sends the documents of a batch (`bulkApi.ts`). The kind of its outcomes (`bulkFailure.ts` explains each kind) decides what becomes of a record: it is
+ * finished, rejected, put back into the queue at once, or returned to be sent again after a backoff.
  */
 export class BatchWriter {
   readonly #options: BatchWriterOptions
   readonly #queue: BulkQueue
-  /** Entity → the failure of its record, until this record is finished or rejected; in the order of the first failures. */
+  /** Entity → the last failure of its record, until the record is finished or rejected; in the order in which the records first failed. */
   readonly #blocked = new Map<string, { readonly name: string; readonly sinceMs: number; readonly reason: string }>()
 
   constructor(options: BatchWriterOptions, queue: BulkQueue) {
@@ -55,6 +56,7 @@ export class BatchWriter {
     this.#queue = queue
   }
 
+  /** Fails while a record waits for a retry. */
   health(): CheckOutcome {
     const [longest] = this.#blocked.values()
     if (longest === undefined) return passed
@@ -63,17 +65,18 @@ export class BatchWriter {
     return failed(`no progress for ${seconds} s at ${longest.name}${others}: ${longest.reason}`)
   }
 
+  /** How long the record that `health` names has waited; 0 if none waits. */
   blockedMs(): number {
     const [longest] = this.#blocked.values()
     return longest === undefined ? 0 : this.#options.elapsedMs() - longest.sinceMs
   }
 
-  /** Rejects only because of a bug, and once the writer is stopped. */
+  /** Sends a batch, and applies the results. Rejects only because of a bug, and once the writer is stopped. */
   async write(jobs: readonly Job[]): Promise<BatchResult> {
     const batch: Batch = { hasResults: false, badRequests: [], repeated: [], failed: [] }
     await this.#attempt(jobs, batch)
-    // Status 400. If another request of the batch had results, Elasticsearch works: this record is at fault. If none had, a proxy may refuse everything: the record
-    // waits.
+    // These records were refused with status 400. If another request of the batch had results, Elasticsearch works: the record is at fault. If no request had
+    // results, a proxy may refuse everything: the record waits.
     for (const { job, reason } of batch.badRequests)
       if (batch.hasResults) this.#reject(job, job.documents, reason)
       else this.#fail([job], batch, { kind: 'pause', reason })
@@ -94,34 +97,37 @@ export class BatchWriter {
     this.#queue.updateLanes(documents, outcomes)
     if (outcomes.some(({ kind }) => kind === 'busy')) this.#reduceLoad(jobs)
     else this.#queue.widenBounds(documents.length, bytesOf(documents))
-    const writable = await this.#writableShards(documents, outcomes)
+    const writableShards = await this.#writableShards(documents, outcomes)
     const tooLarge: Job[] = []
-    let from = 0
+    let firstIndex = 0
     for (const job of jobs) {
-      const results = outcomes.slice(from, from + job.documents.length)
-      from += results.length
-      if (results.some(({ kind }) => kind === 'written')) job.isStored = true
-      if (results.some(({ kind }) => kind === 'split')) tooLarge.push(job)
-      else this.#applyResults(job, results, writable, batch)
+      const outcomesOfJob = outcomes.slice(firstIndex, firstIndex + job.documents.length)
+      firstIndex += outcomesOfJob.length
+      if (outcomesOfJob.some(({ kind }) => kind === 'written')) job.isStored = true
+      if (outcomesOfJob.some(({ kind }) => kind === 'split')) tooLarge.push(job)
+      else this.#applyOutcomes(job, outcomesOfJob, writableShards, batch)
     }
     const split = outcomes.find((outcome) => outcome.kind === 'split')
     if (split !== undefined) await this.#halveOrFail(tooLarge, batch, split)
   }
 
-  /**
-   * Sends documents in one request; those of a record with `isSentSingly` each alone, the largest first. If the largest is too large, no document was stored,
-   * and all get its outcome, so that `#reject` gets the whole record.
-   */
+  /** Sends documents in one request; those of a record with `isSentSingly`, which is alone, each in a request of its own. */
   async #send(jobs: readonly Job[], documents: Documents): Promise<ItemOutcome[]> {
-    const [only, ...others] = jobs
-    if (only === undefined || others.length > 0 || !only.isSentSingly) return await this.#options.send(documents)
+    const job = onlyJobOf(jobs)
+    return job?.isSentSingly ? await this.#sendSingly(job, documents) : await this.#options.send(documents)
+  }
+
+  /**
+   * Sends each document in a request of its own, the largest first. If the largest is too large, no document was stored, and all get its outcome, so that
+   * `#reject` gets the whole record. After any other failure, the documents that are left are not sent.
+   */
+  async #sendSingly(job: Job, documents: Documents): Promise<ItemOutcome[]> {
     const outcomes = new Map<DocumentWrite, ItemOutcome>()
-    // A document after a failed one is not sent. It gets that failure, or else `notSent`.
     let outcomeOfUnsent = notSent
     for (const document of documents.toSorted((a, b) => b.source.length - a.source.length)) {
       const [outcome = notSent] = await this.#options.send([document])
       if (outcome.kind === 'split') return documents.map(() => outcome)
-      if (outcome.kind === 'written') only.isStored = true
+      if (outcome.kind === 'written') job.isStored = true
       outcomes.set(document, outcome)
       if (isDone(outcome)) continue
       if (isFailure(outcome)) outcomeOfUnsent = outcome
@@ -130,12 +136,14 @@ export class BatchWriter {
     return documents.map((document) => outcomes.get(document) ?? outcomeOfUnsent)
   }
 
+  /** After a sign of overload: halves the bounds of batches; of a record that was alone, each document is sent singly from now on. */
   #reduceLoad(jobs: readonly Job[]): void {
     this.#queue.halveBounds()
-    const [only] = jobs
-    if (jobs.length === 1 && only !== undefined) only.isSentSingly = true
+    const job = onlyJobOf(jobs)
+    if (job !== undefined) job.isSentSingly = true
   }
 
+  /** Throws if the writer was stopped, or the error is a bug. */
   #classify(error: unknown): RequestFailure {
     this.#options.signal.throwIfAborted()
     const failure = classifyRequestError(error)
@@ -143,101 +151,116 @@ export class BatchWriter {
     return failure
   }
 
-  /** Returns the shards with a `suspect` document that accept another write now: in these, the document may be at fault. */
+  /** Returns the shards with a `suspect` document that accept another write now: the document may be at fault. */
   async #writableShards(documents: Documents, outcomes: readonly ItemOutcome[]): Promise<ReadonlySet<string>> {
-    const suspects = documents.filter((_, at) => outcomes[at]?.kind === 'suspect')
-    const shards = [...new Map(suspects.map((document) => [shardOf(document), document]))]
-    if (shards.length === 0) return new Set()
+    const suspects = documents.filter((_, index) => outcomes[index]?.kind === 'suspect')
+    const suspectByShard = new Map(suspects.map((document) => [shardOf(document), document]))
+    if (suspectByShard.size === 0) return new Set()
     // If this query fails, no document counts as at fault.
-    const answers = await this.#options.acceptsWrites(shards.map(([, document]) => document)).catch(() => [])
-    return new Set(shards.flatMap(([shard], at) => (answers[at] === true ? [shard] : [])))
+    const answers = await this.#options.acceptsWrites([...suspectByShard.values()]).catch(() => [])
+    return new Set([...suspectByShard.keys()].filter((_, index) => answers[index] === true))
   }
 
-  /** Retries the jobs later, or halves the request at once, until the record at fault is alone in a request. */
+  /** Retries the jobs later; or halves the request, and sends the halves at once, until the record at fault is alone in a request. */
   async #halveOrFail(jobs: readonly Job[], batch: Batch, failure: RequestFailure): Promise<void> {
     if (failure.kind === 'busy') this.#reduceLoad(jobs)
-    const [only] = jobs
-    if (isFailure(failure)) this.#fail(jobs, batch, failure)
-    else if (jobs.length > 1 || only === undefined) {
+    if (isFailure(failure)) {
+      this.#fail(jobs, batch, failure)
+      return
+    }
+    const job = onlyJobOf(jobs)
+    if (job === undefined) {
       const middle = Math.ceil(jobs.length / 2)
       await this.#attempt(jobs.slice(0, middle), batch)
       await this.#attempt(jobs.slice(middle), batch)
-    } else if (failure.kind === 'split' && !only.isSentSingly) {
-      only.isSentSingly = true
+    } else if (failure.kind === 'split' && !job.isSentSingly) {
+      job.isSentSingly = true
       await this.#attempt(jobs, batch)
-      // A record with `hasNamesOnce` was rejected once before, while Elasticsearch worked.
-    } else if (failure.kind === 'split' || only.hasNamesOnce) this.#reject(only, only.documents, failure.reason)
-    else batch.badRequests.push({ job: only, reason: failure.reason })
+    } else if (failure.kind === 'split') this.#reject(job, job.documents, failure.reason)
+    // Rejected once before (`hasNamesOnce`), while Elasticsearch worked: now the record is at fault.
+    else if (job.hasNamesOnce) this.#reject(job, job.documents, failure.reason)
+    else batch.badRequests.push({ job, reason: failure.reason })
   }
 
-  /** Of different outcomes of one record's documents, a rejection decides before a suspicion, and a suspicion before a failure that may pass. */
-  #applyResults(job: Job, outcomes: readonly ItemOutcome[], writable: ReadonlySet<string>, batch: Batch): void {
-    job.staleList ??= job.documents.find(({ kind }, at) => kind === job.list.kind && outcomes[at]?.kind === 'stale')
+  /**
+   * Applies the outcomes of a record's documents. If they differ, a rejection decides before a suspicion, and a suspicion before a failure that may pass.
+   * `writable`: the result of `#writableShards`.
+   */
+  #applyOutcomes(job: Job, outcomes: readonly ItemOutcome[], writable: ReadonlySet<string>, batch: Batch): void {
+    job.staleList ??= job.documents.find(
+      ({ kind }, index) => kind === job.list.kind && outcomes[index]?.kind === 'stale',
+    )
     if (outcomes.every(isDone)) {
       this.#endWrite(job, batch)
       return
     }
     const reject = outcomes.find((outcome) => outcome.kind === 'reject')
-    const rejected = job.documents.filter((_, at) => outcomes[at]?.kind === 'reject')
+    const rejected = job.documents.filter((_, index) => outcomes[index]?.kind === 'reject')
     const suspect = outcomes.find((outcome) => outcome.kind === 'suspect')
-    const isAtFault = job.documents.some((document, at) => outcomes[at] === suspect && writable.has(shardOf(document)))
+    const isShardWritable = job.documents.some(
+      (document, index) => outcomes[index] === suspect && writable.has(shardOf(document)),
+    )
     const failure = outcomes.find((outcome) => isFailure(outcome))
-    job.documents = job.documents.filter((_, at) => !isDone(outcomes[at]))
+    job.documents = job.documents.filter((_, index) => !isDone(outcomes[index]))
     if (reject !== undefined) this.#reject(job, rejected, reject.reason)
     else if (suspect !== undefined) {
-      const isConfirmed = isAtFault && confirmSuspicion(job, this.#options.elapsedMs())
-      if (isConfirmed) this.#reject(job, job.documents, suspect.reason)
+      const isAtFault = isShardWritable && confirmSuspicion(job, this.#options.elapsedMs())
+      if (isAtFault) this.#reject(job, job.documents, suspect.reason)
       else this.#fail([job], batch, { kind: 'retry', reason: suspect.reason })
     } else if (failure !== undefined) this.#fail([job], batch, failure)
   }
 
+  /** Every document was written or stale: finishes the record, unless its list document must be repeated, or its content compared. */
   #endWrite(job: Job, batch: Batch): void {
-    const repeated = listToRepeat(job)
-    if (repeated !== undefined) {
-      job.staleList = repeated
-      job.documents = [repeated]
+    const repeatedList = listToRepeat(job)
+    if (repeatedList !== undefined) {
+      job.staleList = repeatedList
+      job.documents = [repeatedList]
       this.#queue.putBack(job)
     } else if (mustCompare(job)) batch.repeated.push(job)
     else this.#finish(job, { version: job.version, digest: job.isStored ? job.list.digest : undefined })
   }
 
   /**
-   * Compares repeated revisions with the stored documents, and finishes their records. Resolves with the jobs that could not be compared: Elasticsearch did not
-   * answer, or the copy of the shard that answered lacks the document.
+   * Compares records whose revision was stored before with the stored documents, and finishes these records. Resolves with the jobs that could not be compared:
+   * Elasticsearch did not answer, or the copy of the shard that answered lacks the document.
    */
   async #compareRepeated(jobs: readonly Job[]): Promise<readonly Job[]> {
-    let answers: readonly (StoredState | undefined)[] = []
+    let storedStates: readonly (StoredState | undefined)[] = []
     let failure: BulkFailure = { kind: 'retry', reason: 'the copy of the shard that answered lacks the document' }
     try {
-      answers = await this.#options.readStored(jobs.map(({ list }) => list))
+      storedStates = await this.#options.readStored(jobs.map(({ list }) => list))
     } catch (error) {
       const requestFailure = this.#classify(error)
       failure = isFailure(requestFailure) ? requestFailure : { kind: 'retry', reason: requestFailure.reason }
     }
     const batch: Pick<Batch, 'failed'> = { failed: [] }
-    jobs.forEach((job, at) => {
-      const stored = answers[at]
+    jobs.forEach((job, index) => {
+      const stored = storedStates[index]
       if (stored !== undefined && stored.version >= job.version) this.#finish(job, stored)
       else this.#fail([job], batch, failure)
     })
     return batch.failed
   }
 
+  /** Reports the outcomes of a record, and of those that it superseded. `stored`: what Elasticsearch has now. */
   #finish(job: Job, stored: StoredState): void {
     this.#release(job)
     reportOutcomes(job, stored)
   }
 
+  /** The next record of the entity may be sent. */
   #release(job: Job): void {
     this.#queue.finish(job)
     if (this.#blocked.delete(job.entity) && this.#blocked.size === 0) this.#options.onBlocked(undefined)
   }
 
+  /** Notes a failure that may pass: the jobs are to be sent again after a backoff. */
   #fail(jobs: readonly Job[], { failed }: Pick<Batch, 'failed'>, failure: BulkFailure): void {
     const wasBlocked = this.#blocked.size > 0
     for (const job of jobs) {
-      const blocked = this.#blocked.get(job.entity) ?? { name: job.name(), sinceMs: this.#options.elapsedMs() }
-      this.#blocked.set(job.entity, { ...blocked, reason: failure.reason })
+      const waiting = this.#blocked.get(job.entity) ?? { name: job.name(), sinceMs: this.#options.elapsedMs() }
+      this.#blocked.set(job.entity, { ...waiting, reason: failure.reason })
       job.documents.forEach(copySource)
       job.attempts++
       failed.push(job)
@@ -246,8 +269,10 @@ export class BatchWriter {
   }
 
   /**
-   * Rejects a record. The first time, queues it again, its `rejected` documents without the repeated JSON names that Elasticsearch refuses. The second time,
-   * reports the outcome `rejected`, and queues the newest of the records that this record superseded.
+   * Rejects a record.
+   * - The first time, queues it again. Its `rejected` documents then lack repeated JSON names, such as the first `"a"` of `{"a":1,"a":2}`, which Elasticsearch
+   *   refuses.
+   * - The second time, reports the outcome `rejected`, and queues the newest of the records that this record superseded.
    */
   #reject(job: Job, rejected: Documents, reason: string): void {
     if (!job.hasNamesOnce) {
@@ -263,6 +288,8 @@ export class BatchWriter {
     if (next !== undefined) this.#queue.putBack(next)
   }
 }
+
+const onlyJobOf = (jobs: readonly Job[]): Job | undefined => (jobs.length === 1 ? jobs[0] : undefined)
 
 const notSent: ItemOutcome = { kind: 'retry', reason: 'was not sent' }
 

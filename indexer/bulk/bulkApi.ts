@@ -11,28 +11,31 @@ import { classifyItem, expectOwnIndices, type ItemError, type ItemOutcome, Malfo
 import type { BulkBounds } from './bulkQueue.ts'
 import type { StoredState } from './job.ts'
 
+/** The part of a `_bulk` response that is requested (`filter_path`): for each document an item such as `{"index": {"_id": "acme/f1", "status": 201}}`. */
 type ResponseItem = { _id?: string; status?: number; error?: ItemError }
 type Response = { items?: Partial<Record<string, ResponseItem>>[] }
 
+/** 5 MiB and 2,000 documents. */
 export const bulkBounds: BulkBounds = { maxBulkBytes: 5 * 1024 * 1024, maxBulkDocuments: 2_000 }
 
 /** `external`: a write replaces lower versions only; `external_gte`: also the same version. */
 export type VersionType = 'external' | 'external_gte'
 
 /**
- * How long Elasticsearch waits for a shard without a primary. After its default of a minute, the client would have given up, and lost the results of the
- * documents in all other shards.
+ * How long Elasticsearch waits for a shard without a primary before it answers a bulk request. With its default of a minute, the client would time out before,
+ * and never get the results of the documents in other shards.
  */
 const primaryWait = '2s'
 
-/** No `source` may contain a line break. */
+/** Encodes a bulk request: a line with the action, then a line with the source, for each document. No `source` may contain a line break. */
 export function encodeBulk(aliases: WriteAliases, writes: Documents, versionType: VersionType = 'external'): Buffer {
   const actions = writes.map((write) => actionLine(aliases, write, versionType))
-  const bytes = writes.reduce((sum, { source }, at) => sum + (actions[at]?.length ?? 0) + source.length + 1, 0)
+  const sourceBytes = writes.reduce((sum, { source }) => sum + source.length + 1, 0)
+  const bytes = actions.reduce((sum, action) => sum + action.length, sourceBytes)
   const body = Buffer.allocUnsafe(bytes)
   let end = 0
-  writes.forEach(({ source }, at) => {
-    end += body.write(actions[at] ?? '', end, 'latin1')
+  writes.forEach(({ source }, index) => {
+    end += body.write(actions[index] ?? '', end, 'latin1')
     end += source.copy(body, end)
     end = body.writeUInt8(lineBreak, end)
   })
@@ -41,7 +44,7 @@ export function encodeBulk(aliases: WriteAliases, writes: Documents, versionType
 
 const lineBreak = 0x0a
 
-/** Ids and index names are ASCII, and need no escapes in JSON. */
+/** The line before the source of a document. Ids and index names are ASCII, and need no escapes in JSON. */
 function actionLine(aliases: WriteAliases, write: DocumentWrite, versionType: VersionType): string {
   const { kind, id, teamId, version, replacesSameVersion } = write
   const type: VersionType = replacesSameVersion ? 'external_gte' : versionType
@@ -56,12 +59,13 @@ export async function sendBulk(
   options: RequestOptions,
 ): Promise<ItemOutcome[]> {
   const items = await itemsOf(client, bulkBody, writes.length, options)
-  return items.map((item, at) => {
-    if (item?.status === undefined || item._id !== writes[at]?.id) throw new MalformedResponse(`item ${at}`)
+  return items.map((item, index) => {
+    if (item?.status === undefined || item._id !== writes[index]?.id) throw new MalformedResponse(`item ${index}`)
     return classifyItem(item.status, item.error)
   })
 }
 
+/** Sends a bulk request with `count` documents. Resolves with the item of each document, in their order. */
 async function itemsOf(
   client: Client,
   bulkBody: Buffer,
@@ -86,26 +90,29 @@ async function itemsOf(
   return items.map((item) => item['index'])
 }
 
+/** Calls that change no document. */
 export type BulkQueries = {
-  /** For each document, whether its shard accepts writes now. Changes no document. */
+  /** For each document, whether its shard accepts writes now. */
   acceptsWrites(documents: Documents): Promise<boolean[]>
   /**
-   * For each list document, the stored state, searchable or not; undefined if the copy that answers has no such document. Rejects if Elasticsearch returns an
-   * error for any of them.
+   * For each list document, what is stored, searchable or not; undefined if the copy of the shard that answers has no such document. Rejects if Elasticsearch
+   * returns an error for any document.
    */
   readStored(lists: Documents): Promise<(StoredState | undefined)[]>
 }
 
 export type BulkCalls = BulkQueries & {
+  /** Writes the documents in one request. Resolves with the outcome of each, in order; rejects if the request fails as a whole. */
   send(documents: Documents): Promise<ItemOutcome[]>
 }
 
+/** The indices of a generation, to read; and the aliases through which it is written until another generation takes over. */
 type WrittenIndices = { readonly indices: Indices; readonly writeAliases: WriteAliases }
 
 type SenderOptions = {
   readonly metrics: Pick<PipelineMetrics, 'bulkBytes' | 'bulkSeconds' | 'countItems'>
   readonly signal: AbortSignal
-  /** Whether a rebuild writes: `send` rejects once the rebuild's write alias is gone (`expectOwnIndices`). */
+  /** Whether a rebuild writes: then `send` rejects once the rebuild's write alias is gone (`expectOwnIndices`). */
   readonly isRebuild: boolean
 }
 
@@ -120,9 +127,9 @@ export function bulkSender(
     send: async (documents) => {
       const body = encodeBulk(written.writeAliases, documents)
       metrics.bulkBytes.observe(body.length)
-      const stop = metrics.bulkSeconds.startTimer()
-      const send = (): Promise<ItemOutcome[]> => sendBulk(client, body, documents, options).finally(stop)
-      const outcomes = await bulkChannel.tracePromise(send, { documents, bytes: body.length })
+      const stopTimer = metrics.bulkSeconds.startTimer()
+      const sendTimed = (): Promise<ItemOutcome[]> => sendBulk(client, body, documents, options).finally(stopTimer)
+      const outcomes = await bulkChannel.tracePromise(sendTimed, { documents, bytes: body.length })
       metrics.countItems(outcomes)
       return isRebuild ? expectOwnIndices(outcomes) : outcomes
     },
@@ -130,6 +137,7 @@ export function bulkSender(
   }
 }
 
+/** Returns the calls that change no document. */
 export const bulkQueries = (
   client: Client,
   { indices, writeAliases }: WrittenIndices,
@@ -137,6 +145,7 @@ export const bulkQueries = (
 ): BulkQueries => ({
   async acceptsWrites(documents) {
     const items = await itemsOf(client, encodeProbes(writeAliases, documents), documents.length, options)
+    // The version conflict of a probe shows that its shard accepts writes.
     return items.map((item) => item?.error?.type === 'version_conflict_engine_exception')
   },
   async readStored(lists) {
@@ -144,10 +153,10 @@ export const bulkQueries = (
     for (const [kind, listsOfKind] of Map.groupBy(lists, (list) => list.kind)) {
       const docs = listsOfKind.map(({ id, teamId }) => ({ _id: id, routing: teamId, _source: ['digest'] }))
       const response = await client.mget<{ digest?: string }>({ index: indices[kind], docs }, options)
-      listsOfKind.forEach((list, at) => {
-        const document = response.docs[at]
+      listsOfKind.forEach((list, index) => {
+        const document = response.docs[index]
         if (document === undefined || 'error' in document || document._id !== list.id)
-          throw new MalformedResponse(`${indices[kind]} did not return document ${at}`)
+          throw new MalformedResponse(`${indices[kind]} did not return document ${index}`)
         if (document.found) stored.set(list, { version: document._version ?? 0, digest: document._source?.digest })
       })
     }
@@ -156,32 +165,35 @@ export const bulkQueries = (
 })
 
 /**
- * Encodes, for each document, a write to its shard that never succeeds: it requires sequence number 0 of a document that nobody writes. A shard that accepts
- * writes answers with a version conflict.
+ * Encodes, for each document, a probe of its shard: a write that never succeeds, as it requires sequence number 0 of a document that does not exist. A shard
+ * that accepts writes answers with a version conflict; any other shard, with another error.
  */
 const encodeProbes = (aliases: WriteAliases, documents: Documents): Buffer =>
   Buffer.from(
     documents
       .map(({ kind, teamId }) => {
-        // Every id of a document has a `/`, so this id is never in use.
+        // Every id of a real document has a `/`, so no document has this id.
         const index = { _index: aliases[kind], _id: 'probe', routing: teamId, if_seq_no: 0, if_primary_term: 1 }
-        return `${JSON.stringify({ index })}\n${samples.get(kind)}\n`
+        return `${JSON.stringify({ index })}\n${sampleSources.get(kind)}\n`
       })
       .join(''),
   )
 
-/** Kind → a document of this release. An index with the mappings of another release refuses the sample, too: no record counts as at fault. */
-const samples = sampleDocuments()
+/**
+ * Kind → the source of a document as this release writes it. An index with the mappings of another release refuses the probe, too. So its shard does not count
+ * as accepting writes, and no record counts as at fault.
+ */
+const sampleSources = renderSamples()
 
-function sampleDocuments(): ReadonlyMap<DocumentKind, Buffer> {
+function renderSamples(): ReadonlyMap<DocumentKind, Buffer> {
   const key = Buffer.from('team/probe')
-  const at = toInstant(0)
-  const form = { id: 'probe', title: 'A form', scene: 'knowledge_quiz', createdAt: at, updatedAt: at }
-  const submission = { id: 'probe', formId: 'f', submittedAt: at, updatedAt: at, result: { status: 'completed' } }
+  const time = toInstant(0)
+  const form = { id: 'probe', title: 'A form', scene: 'knowledge_quiz', createdAt: time, updatedAt: time }
+  const submission = { id: 'probe', formId: 'f', submittedAt: time, updatedAt: time, result: { status: 'completed' } }
   const formResult = readFormRecord(key, Buffer.from(JSON.stringify({ revision: 1, form })))
   const submissionResult = readSubmissionRecord(key, Buffer.from(JSON.stringify({ revision: 1, submission })))
   if (!formResult.ok || !submissionResult.ok) throw new Error('a sample of the probe is rejected')
-  const appendInfo = { changedAt: at, logPosition: logPosition({ partition: 0, offset: 0n }) }
+  const appendInfo = { changedAt: time, logPosition: logPosition({ partition: 0, offset: 0n }) }
   const documents = [
     ...formWrites(formResult.value, appendInfo),
     ...submissionWrites(submissionResult.value, appendInfo, true),

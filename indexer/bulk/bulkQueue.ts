@@ -5,25 +5,28 @@ import { bytesOf, type Job, newJob, type RecordWrite, shardOf, supersede } from 
 /** The bounds of one bulk request. A single record may be larger. */
 export type BulkBounds = { readonly maxBulkBytes: number; readonly maxBulkDocuments: number }
 
-/** `withoutPrimary`: the records of shards without a primary; `ordinary`: all other records. */
+/** The queue has two lanes. `withoutPrimary`: the records of shards without a primary; `ordinary`: all other records. */
 export type Lane = 'withoutPrimary' | 'ordinary'
 
+/** The least share (part of `BulkBounds`) to which overload reduces a batch. */
 const minShare = 1 / 64
+/** By so much the share grows after a success. */
 const shareStep = 1 / 16
-/** Only a request of at least this part of the bounds widens them: the success of a small request does not show that a large request succeeds. */
+/** Only a request of at least this part of the present bounds widens them: the success of a small request does not show that a large request succeeds. */
 const minUsedShare = 1 / 2
 
 /**
- * The records that wait to be sent. A batch has at most one record of an entity, and none of an entity with a record in flight. Overload halves the bounds of
- * batches; the success of a large batch widens them a little.
+ * The records that wait to be sent. The queue forms batches, each for one bulk request. A batch has at most one record of an entity, and none of an entity with
+ * a record in flight. Overload halves the bounds of batches; the success of a large batch widens them a little.
  *
- * Elasticsearch answers a bulk request only after its wait for a shard without a primary. So the records of such shards have their own lane.
+ * Before it answers a bulk request, Elasticsearch waits for a shard without a primary. So the records of such shards have their own lane: they do not delay
+ * others.
  */
 export class BulkQueue {
   readonly #bounds: BulkBounds
-  /** Entity → its waiting record, in the order of queueing. */
+  /** Lane → entity → its waiting record, in the order in which the entities were queued. */
   readonly #waiting: Readonly<Record<Lane, Map<string, Job>>> = { withoutPrimary: new Map(), ordinary: new Map() }
-  /** As of the last document that was sent to each shard. */
+  /** The shards (`shardOf`) whose last document met a missing primary. */
   readonly #shardsWithoutPrimary = new Set<string>()
   /** The entities with a record in a request, or in a backoff before its next attempt. */
   readonly #inFlight = new Set<string>()
@@ -35,6 +38,7 @@ export class BulkQueue {
     this.#bounds = bounds
   }
 
+  /** Whether overload has reduced the bounds, and no success has widened them fully again. */
   get isOverloaded(): boolean {
     return this.#share < 1
   }
@@ -63,22 +67,25 @@ export class BulkQueue {
     return jobs
   }
 
+  /** Ends the flight of a record: the next record of its entity may be sent. */
   finish({ entity }: Job): void {
     this.#inFlight.delete(entity)
   }
 
-  /** Queues a job again. If another record of its entity waits, one supersedes the other. */
+  /** Queues a job again. If another record of its entity waits, one of both supersedes the other (`supersede`). */
   putBack(job: Job): void {
     this.finish(job)
     this.#enqueue(job)
   }
 
-  /** Updates, by the outcomes of a request, which shards have no primary; moves waiting records between the lanes. */
+  /** Updates, by the outcomes of a request with these documents, which shards have no primary; moves waiting records between the lanes. */
   updateLanes(documents: Documents, outcomes: readonly ItemOutcome[]): void {
     if (this.#shardsWithoutPrimary.size === 0 && outcomes.every(({ kind }) => kind !== 'away')) return
-    const shards = new Map(documents.map((document, at) => [shardOf(document), outcomes[at]?.kind === 'away']))
+    const lacksPrimaryByShard = new Map(
+      documents.map((document, index) => [shardOf(document), outcomes[index]?.kind === 'away']),
+    )
     let hasChanged = false
-    for (const [shard, lacksPrimary] of shards) {
+    for (const [shard, lacksPrimary] of lacksPrimaryByShard) {
       if (this.#shardsWithoutPrimary.has(shard) === lacksPrimary) continue
       hasChanged = true
       if (lacksPrimary) this.#shardsWithoutPrimary.add(shard)
@@ -91,25 +98,28 @@ export class BulkQueue {
     for (const job of jobs) this.#waiting[this.#laneOf(job)].set(job.entity, job)
   }
 
+  /** After overload. */
   halveBounds(): void {
     this.#share = Math.max(minShare, this.#share / 2)
   }
 
+  /** After the success of a request of this size. */
   widenBounds(documents: number, bytes: number): void {
     const { maxBulkBytes, maxBulkDocuments } = this.#bounds
-    const used = this.#share * minUsedShare
-    if (documents < maxBulkDocuments * used && bytes < maxBulkBytes * used) return
+    const leastShare = this.#share * minUsedShare
+    if (documents < maxBulkDocuments * leastShare && bytes < maxBulkBytes * leastShare) return
     this.#share = Math.min(1, this.#share + shareStep)
   }
 
   #enqueue(job: Job): void {
     const { entity } = job
     const { withoutPrimary, ordinary } = this.#waiting
-    const waiting = ordinary.get(entity) ?? withoutPrimary.get(entity)
-    const winner = waiting === undefined ? job : supersede(waiting, job)
+    const waitingJob = ordinary.get(entity) ?? withoutPrimary.get(entity)
+    const winner = waitingJob === undefined ? job : supersede(waitingJob, job)
     const lane = this.#laneOf(winner)
-    this.#waiting[lane === 'withoutPrimary' ? 'ordinary' : 'withoutPrimary'].delete(entity)
-    // `set` leaves a waiting entity in its place. If each change moved its entity to the end, an entity that changes often would never be sent.
+    const otherLane = lane === 'withoutPrimary' ? ordinary : withoutPrimary
+    otherLane.delete(entity)
+    // `set` of a `Map` leaves a waiting entity in its place. If each change moved its entity to the end, an entity that changes often would never be sent.
     this.#waiting[lane].set(entity, winner)
   }
 

@@ -5,15 +5,16 @@ import type { BulkQueue, Lane } from './bulkQueue.ts'
 import type { Job, RecordWrite } from './job.ts'
 
 export type SchedulerOptions = {
-  /** Unlimited if undefined. */
+  /** No limit if undefined. */
   readonly maxRecordsPerSecond?: number | undefined
+  /** A number from 0 to 1, for backoffs. */
   readonly random: () => number
   readonly signal: AbortSignal
   /** Called with an error that is a bug. The records of its batch are never finished, and so never committed. */
   onFatal(error: Error): void
 }
 
-/** Batches in flight at once in the lane `ordinary` (`bulkQueue.ts`). While Elasticsearch is overloaded, and in the lane `withoutPrimary`, only one is. */
+/** The most batches in flight at once in the lane `ordinary` (`bulkQueue.ts`). In the lane `withoutPrimary`, and during overload, it is one. */
 const maxBatchesInFlight = 2
 /** With `maxRecordsPerSecond`, a batch has at most the records that may be sent in this time (s), but at least one. */
 const burstSeconds = 0.1
@@ -24,18 +25,20 @@ export class BulkScheduler {
   readonly #queue: BulkQueue
   readonly #batchWriter: Pick<BatchWriter, 'write'>
   readonly #batchesInFlight: Record<Lane, number> = { withoutPrimary: 0, ordinary: 0 }
-  readonly #perSecond: number
+  readonly #maxRecordsPerSecond: number
+  /** Whether `#sendBatches` will be called in a later turn of the event loop. */
   #isScheduled = false
+  /** Whether no batch may be sent now, because of `maxRecordsPerSecond`. */
   #isResting = false
 
   constructor(options: SchedulerOptions, queue: BulkQueue, batchWriter: Pick<BatchWriter, 'write'>) {
     this.#options = options
     this.#queue = queue
     this.#batchWriter = batchWriter
-    this.#perSecond = options.maxRecordsPerSecond ?? Number.POSITIVE_INFINITY
+    this.#maxRecordsPerSecond = options.maxRecordsPerSecond ?? Number.POSITIVE_INFINITY
   }
 
-  /** Queues a record. It is sent in a later turn of the event loop, so that the records of one fetch share a request. */
+  /** Queues a record, to be sent in a later turn of the event loop, so that the records of one fetch share a request. */
   submit(write: RecordWrite): void {
     this.#queue.add(write)
     if (this.#isScheduled) return
@@ -46,7 +49,7 @@ export class BulkScheduler {
     })
   }
 
-  /** Sends further batches once `work` is done. An error of `work` is a bug, unless the writer was stopped. */
+  /** Sends further batches once `work` is done. If `work` rejects, that is a bug, unless the writer was stopped. */
   run(work: Promise<void>): void {
     work
       .then(() => this.#sendBatches())
@@ -60,14 +63,15 @@ export class BulkScheduler {
     this.#sendFrom('ordinary', this.#queue.isOverloaded ? 1 : maxBatchesInFlight)
   }
 
+  /** Sends batches of a lane until `maxInFlight` are in flight, or none waits. */
   #sendFrom(lane: Lane, maxInFlight: number): void {
-    const maxRecords = Math.max(1, Math.floor(this.#perSecond * burstSeconds))
+    const maxRecords = Math.max(1, Math.floor(this.#maxRecordsPerSecond * burstSeconds))
     while (!this.#isResting && this.#batchesInFlight[lane] < maxInFlight && !this.#options.signal.aborted) {
       const jobs = this.#queue.nextBatch(lane, maxRecords)
       if (jobs.length === 0) return
       this.#batchesInFlight[lane]++
       this.run(this.#sendBatch(lane, jobs))
-      if (this.#perSecond < Number.POSITIVE_INFINITY) this.run(this.#rest(jobs.length))
+      if (this.#maxRecordsPerSecond < Number.POSITIVE_INFINITY) this.run(this.#rest(jobs.length))
     }
   }
 
@@ -81,7 +85,7 @@ export class BulkScheduler {
     this.#batchesInFlight[lane]--
   }
 
-  /** Queues jobs again after a backoff. Jobs that have failed equally often are sent together. */
+  /** Queues jobs again after a backoff. Jobs with the same number of failed attempts share one backoff. */
   async retryLater(failed: readonly Job[]): Promise<void> {
     const { random, signal } = this.#options
     const retries = [...Map.groupBy(failed, ({ attempts }) => attempts)].map(async ([attempts, jobs]) => {
@@ -92,9 +96,10 @@ export class BulkScheduler {
     await Promise.all(retries)
   }
 
+  /** Sends no batch until `maxRecordsPerSecond` allows more than these records. */
   async #rest(records: number): Promise<void> {
     this.#isResting = true
-    await sleep((records / this.#perSecond) * 1_000, undefined, { signal: this.#options.signal })
+    await sleep((records / this.#maxRecordsPerSecond) * 1_000, undefined, { signal: this.#options.signal })
     this.#isResting = false
   }
 }

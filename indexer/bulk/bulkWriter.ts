@@ -6,7 +6,10 @@ import type { RecordWrite } from './job.ts'
 
 type WriterOptions = BulkBounds & SchedulerOptions & BatchWriterOptions
 
-/** Stores records in bulk requests, and retries failures that may pass. `BulkScheduler` passes batches from `BulkQueue` to `BatchWriter`, which sends them. */
+/**
+ * Stores records in bulk requests, and retries failures that may pass. `BulkQueue` has the records that wait; `BulkScheduler` decides when the next batch of
+ * them is sent; `BatchWriter` sends it, and decides the fate of each record.
+ */
 export class BulkWriter {
   readonly #batchWriter: BatchWriter
   readonly #scheduler: BulkScheduler
@@ -17,17 +20,17 @@ export class BulkWriter {
     this.#scheduler = new BulkScheduler(options, queue, this.#batchWriter)
   }
 
-  /** Queues a record. The queue is not bounded: the caller bounds the bytes in flight. */
+  /** Queues a record. The queue has no bound of its own: the caller bounds the bytes in flight. */
   submit(write: RecordWrite): void {
     this.#scheduler.submit(write)
   }
 
-  /** Fails while a record waits after a failure: names the record that has waited longest, and its last error. */
+  /** Fails while a record waits for a retry. The problem names the record that has waited longest, and its last error. */
   health(): CheckOutcome {
     return this.#batchWriter.health()
   }
 
-  /** How long (ms) the record that `health` names has waited; 0 while none waits. */
+  /** How long (ms) the record that `health` names has waited; 0 while no record waits for a retry. */
   blockedMs(): number {
     return this.#batchWriter.blockedMs()
   }

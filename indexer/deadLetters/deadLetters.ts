@@ -10,12 +10,18 @@ import type { Retries } from '../backoff.ts'
 import { sourceTopics } from '../topics.ts'
 import { Breaker } from './breaker.ts'
 
-/** The product has changed an entity without a new revision. */
+/** Why a record is rejected whose revision was stored before with other content: the product has changed an entity without a new revision. */
 export const sameRevision: Problem = { path: 'revision', rule: 'is stored already with another content' }
 
 const headerPrefix = 'tidemark.'
+/** Without `headerPrefix`. */
+const letterHeaderNames = ['path', 'reason', 'topic', 'partition', 'offset', 'appended-at', 'dead-lettered-at'] as const
+type LetterHeader = (typeof letterHeaderNames)[number]
 
-/** The record's own headers, then reason and source. A record copied from the dead letters has such headers already: the last header of each name counts. */
+/**
+ * The headers of a dead letter: the record's own headers, then reason and source, such as `tidemark.path` and `tidemark.offset`. If an operator has copied the
+ * record from the dead letters, it has such headers already. So the last header of each name counts.
+ */
 export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: Date): RecordHeaders =>
   record.headers.followedBy(
     RecordHeaders.of(
@@ -31,16 +37,15 @@ export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: D
     ),
   )
 
-const letterHeaderNames = ['path', 'reason', 'topic', 'partition', 'offset', 'appended-at', 'dead-lettered-at'] as const
-type LetterHeader = (typeof letterHeaderNames)[number]
-
 /** A rejected record as received, with the reason and the source from the headers of its dead letter. */
 export type DeadLetter = {
-  /** Partition and offset of the dead letter. */
+  /** Partition and offset of the dead letter, such as `0/17`. */
   readonly place: string
+  /** The source: topic, partition and offset of the rejected record. */
   readonly topic: string
   readonly partition: string
   readonly offset: string
+  /** The member of the record that breaks the contract, such as `form.title`. */
   readonly path: string
   readonly reason: string
   readonly deadLetteredAt: string
@@ -50,6 +55,7 @@ export type DeadLetter = {
   readonly headers: RecordHeaders
 }
 
+/** Parses a record of the topic of dead letters. A header that is missing becomes an empty text. */
 export function readDeadLetter({ partition, offset, key, value, headers }: SourceRecord): DeadLetter {
   const letterHeaders = lastLetterHeaders(headers)
   const header = (name: LetterHeader): string => String(letterHeaders.get(name)?.value ?? '')
@@ -67,18 +73,20 @@ export function readDeadLetter({ partition, offset, key, value, headers }: Sourc
   }
 }
 
+/** Of each `LetterHeader`, the last one. */
 function lastLetterHeaders(headers: RecordHeaders): Map<LetterHeader, RecordHeader> {
-  const last = new Map<LetterHeader, RecordHeader>()
+  const lastHeaders = new Map<LetterHeader, RecordHeader>()
   const names = new Map<string, LetterHeader>(letterHeaderNames.map((name) => [headerPrefix + name, name]))
   for (const header of headers) {
-    // Longer names cannot match, and are not decoded.
-    const name = header.name.length > longestName ? undefined : names.get(header.name.toString('latin1'))
-    if (name !== undefined) last.set(name, header)
+    // A name that is longer than each of these matches none, and is not decoded.
+    if (header.name.length > longestNameBytes) continue
+    const name = names.get(header.name.toString('latin1'))
+    if (name !== undefined) lastHeaders.set(name, header)
   }
-  return last
+  return lastHeaders
 }
 
-const longestName = headerPrefix.length + Math.max(...letterHeaderNames.map((name) => name.length))
+const longestNameBytes = headerPrefix.length + Math.max(...letterHeaderNames.map((name) => name.length))
 
 type DeadLetterDeps = {
   readonly sink: KafkaSink
@@ -87,10 +95,12 @@ type DeadLetterDeps = {
   readonly retries: Retries
 }
 
-type Assignment = Pick<AssignedPartition, 'start' | 'left'>
+type Assignment = Pick<AssignedPartition, 'start' | 'assignmentEnd'>
 
+/** Writes dead letters: the records that break the contract, to the topic of dead letters. A breaker for each source topic may pause them. */
 export class DeadLetterWriter {
   readonly #deps: DeadLetterDeps
+  /** By source topic. */
   readonly #breakers: ReadonlyMap<string, Breaker>
 
   constructor(deps: DeadLetterDeps) {
@@ -99,10 +109,15 @@ export class DeadLetterWriter {
   }
 
   /**
-   * Writes the dead letter of a record, byte for byte, once the breaker allows it; retries until Kafka accepts it. Resolves with `stale` if the dead letter was
-   * written before, or once the partition is reassigned (`left`): the next owner reads the record again, and may accept it.
+   * Writes the dead letter of a record, byte for byte, once the breaker of its topic allows it; retries until Kafka accepts it. Resolves with `stale` if
+   * - the dead letter was written before (`start.deadLetteredBelow`);
+   * - or the partition is reassigned: its next owner reads the record again, and may accept it.
    */
-  async reject(record: SourceRecord, problem: Problem, { start, left }: Assignment): Promise<'dead-letter' | 'stale'> {
+  async reject(
+    record: SourceRecord,
+    problem: Problem,
+    { start, assignmentEnd }: Assignment,
+  ): Promise<'dead-letter' | 'stale'> {
     const { sink, config, log, retries } = this.#deps
     const { topic, partition, offset, key, value } = record
     if (offset < start.deadLetteredBelow) return 'stale'
@@ -113,29 +128,32 @@ export class DeadLetterWriter {
       await sink.append([{ topic: config.TOPIC_DEAD_LETTERS, key, value, headers }])
     }
     try {
-      await breaker?.untilAllowed(left)
-      // Retried for ever, so that no record is lost. The name of the step is logged: it shows the operator the record.
-      await retries.untilDone(`writing the dead letter of ${partitionName(record)}/${offset}`, write, left)
+      await breaker?.untilAllowed(assignmentEnd)
+      // Retried until it succeeds: a record must not be lost. The name of the step is logged, so that the operator finds the record.
+      await retries.untilDone(`writing the dead letter of ${partitionName(record)}/${offset}`, write, assignmentEnd)
     } catch (error) {
-      if (!left.aborted) throw error
+      if (!assignmentEnd.aborted) throw error
       return 'stale'
     }
     log.warn({ topic, partition, offset: String(offset), path: problem.path }, 'dead letter written')
     return 'dead-letter'
   }
 
+  /** Counts a record that was not rejected: enough of these close the breaker of the topic. */
   noteAccepted({ topic }: SourceRecord): void {
     this.#breakers.get(topic)?.observe('accepted')
   }
 
+  /** Whether the dead letters of a source topic are paused. */
   isPaused(topic: string): boolean {
     return this.#breakers.get(topic)?.isOpen ?? false
   }
 
+  /** Fails while the dead letters of a topic are paused. */
   health(): CheckOutcome {
-    const open = [...this.#breakers].flatMap(([topic, { isOpen }]) => (isOpen ? [topic] : []))
-    return open.length > 0
-      ? failed(`nearly all records of ${open.join(', ')} are rejected; their dead letters are paused`)
+    const pausedTopics = [...this.#breakers.keys()].filter((topic) => this.isPaused(topic))
+    return pausedTopics.length > 0
+      ? failed(`nearly all records of ${pausedTopics.join(', ')} are rejected; their dead letters are paused`)
       : passed
   }
 }

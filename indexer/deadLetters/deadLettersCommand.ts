@@ -9,7 +9,10 @@ import { configOrExit } from '../../src/core/process/lifecycle.ts'
 import { type DeadLetter, readDeadLetter } from './deadLetters.ts'
 
 type Filter = { topic?: string; path?: string; key?: string }
+/** Called with each dead letter that matches the filter. */
 type OnLetter = (letter: DeadLetter) => Promise<unknown>
+/** Reads the topic of dead letters to its present end. Resolves with the number of dead letters that match the filter. */
+type ReadLetters = (onLetter: OnLetter) => Promise<number>
 
 export const command = new Command()
 withFilters(command.command('list').description('prints place, time, source, key and reason of each'))
@@ -18,7 +21,8 @@ withFilters(command.command('list').description('prints place, time, source, key
     await withLetters(filter, async (readLetters) => {
       const count = await readLetters(async (letter) => {
         const line = json ? jsonLine(withoutContent(letter)) : `${lineOf(letter)}\n`
-        if (!process.stdout.write(line)) await once(process.stdout, 'drain')
+        const isBufferFull = !process.stdout.write(line)
+        if (isBufferFull) await once(process.stdout, 'drain')
       })
       process.stderr.write(`${count} dead letters\n`)
     })
@@ -28,20 +32,27 @@ withFilters(command.command('replay').description(replay))
   .option('--place <partition/offset...>', 'only these, as listed')
   .option('--all', 'all that the filter leaves')
   .action(async ({ place: places, all, ...filter }: Filter & { place?: string[]; all?: true }) => {
-    if ((places === undefined) === (all === undefined)) return reportError('name what to replay: --place or --all')
+    const hasPlaces = places !== undefined
+    const hasAll = all !== undefined
+    if (hasPlaces === hasAll) return reportError('name what to replay: --place or --all')
     await withLetters(filter, async (readLetters, sink) => {
       const sendAgain: OnLetter = ({ topic, key, value, headers }) => sink.append([{ topic, key, value, headers }])
-      const chosen = new Map<string, DeadLetter>()
-      const count = await readLetters(async (letter) => {
-        if (places === undefined) await sendAgain(letter)
-        else if (places.includes(letter.place)) chosen.set(letter.place, letter)
-      })
-      const missing = places?.filter((place) => !chosen.has(place)) ?? []
-      if (missing.length > 0) throw new Error(`no dead letter at ${missing.join(', ')}`)
-      for (const letter of chosen.values()) await sendAgain(letter)
-      process.stderr.write(`${places === undefined ? count : chosen.size} records sent again\n`)
+      const count = hasPlaces ? await replayPlaces(places, readLetters, sendAgain) : await readLetters(sendAgain)
+      process.stderr.write(`${count} records sent again\n`)
     })
   })
+
+/** Sends the records at these places again; none if a place has no dead letter. Resolves with their number. */
+async function replayPlaces(places: readonly string[], readLetters: ReadLetters, sendAgain: OnLetter): Promise<number> {
+  const letterAt = new Map<string, DeadLetter>()
+  await readLetters(async (letter) => {
+    if (places.includes(letter.place)) letterAt.set(letter.place, letter)
+  })
+  const missing = places.filter((place) => !letterAt.has(place))
+  if (missing.length > 0) throw new Error(`no dead letter at ${missing.join(', ')}`)
+  for (const letter of letterAt.values()) await sendAgain(letter)
+  return letterAt.size
+}
 
 function withFilters(subcommand: Command): Command {
   return subcommand
@@ -50,19 +61,19 @@ function withFilters(subcommand: Command): Command {
     .option('--key <text>', 'whose record key contains this')
 }
 
-/** `readLetters` passes each dead letter that matches the filter to `onLetter`, and resolves with their number. */
+/** Connects to Kafka, runs `action`, and disconnects. If `action` fails, prints the error. */
 async function withLetters(
   filter: Filter,
-  action: (readLetters: (onLetter: OnLetter) => Promise<number>, sink: KafkaSink) => Promise<void>,
+  action: (readLetters: ReadLetters, sink: KafkaSink) => Promise<void>,
 ): Promise<void> {
   const config = await configOrExit(['KAFKA_BROKERS'])
   const kafka = connectKafka(config, pino({ level: 'silent' }))
   const sink = kafkaSink(kafka)
-  const readLetters = async (onLetter: OnLetter): Promise<number> => {
+  const readLetters: ReadLetters = async (onLetter) => {
     let count = 0
     await kafkaSource(kafka).readTopic({
       topic: config.TOPIC_DEAD_LETTERS,
-      // Never aborts. Reading ends at the present end of the topic, or with an error after ten minutes without a record.
+      // Never aborts: reading ends at the present end of the topic, or with an error after ten minutes without a record.
       signal: new AbortController().signal,
       onRecord: async (record) => {
         const letter = readDeadLetter(record)

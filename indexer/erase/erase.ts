@@ -12,9 +12,11 @@ import { Generations } from '../generations/generations.ts'
 import { expunge, type Place } from './expunge.ts'
 import { type KeptRecord, lettersOf, placesOf, readKept, readRetention, recordsOf } from './keptRecords.ts'
 
+/** How long to wait until an indexer has applied the deletion. */
 const appliedDeadlineMs = 60_000
 /** The greatest assumed difference (ms) between the clocks of this machine and of Elasticsearch. */
 const clockOffsetMs = 5_000
+/** Redis never has data of a submission. */
 const redisPlace: Place = {
   engine: 'redis',
   name: 'Redis',
@@ -49,75 +51,87 @@ function readInstant(text: string): Instant {
 
 export type Receipt = {
   readonly key: DocumentId
+  /** When the deletion was appended to Kafka. */
   readonly deletedAt: Instant
+  /** When the places had been searched. */
   readonly lookedAt: Instant
+  /** Whether no place on disk has, or may have, data of the submission. */
   readonly erased: boolean
   readonly places: readonly Place[]
 }
 
 /**
  * Removes from Elasticsearch the data of a submission that the product has deleted. Resolves with the receipt: each place that was searched, and whether it
- * still has data. Throws, without any change, if the product has not deleted it. `cleanSince`: the `lookedAt` of an earlier run that left the submission in no
- * index; see `backupsOf`.
+ * still has data. Throws, without any change, if the product has not deleted the submission. `cleanSince`: the `lookedAt` of an earlier run that left the
+ * submission in no index; `backupsOf` needs it.
  */
 export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: Instant): Promise<Receipt> {
   const { config } = tools
-  // 1. Checks that the product has deleted the submission, and an indexer has applied the deletion. By mistake, records of the submission may be in `forms`, or
-  // under another key (`otherKey`).
+  // 1. Checks that the product has deleted the submission, and that an indexer has applied the deletion. Reads which records Kafka still has: in `submissions`
+  // and `dead-letters`; by mistake, the product may also have sent records to `forms`, or under another key (`otherKey`).
   const records = await readKept(tools, config.TOPIC_SUBMISSIONS, recordsOf(id, config))
   const ownRecords = records.filter(({ otherKey }) => otherKey === undefined)
   expectDeleted(id, ownRecords)
-  const keptByTopic = [
+  const recordsByTopic = [
     [config.TOPIC_SUBMISSIONS, records],
     [config.TOPIC_FORMS, await readKept(tools, config.TOPIC_FORMS, recordsOf(id, config))],
     [config.TOPIC_DEAD_LETTERS, await readKept(tools, config.TOPIC_DEAD_LETTERS, lettersOf(id, config))],
   ] as const
   const kafkaPlaces: Place[] = []
-  for (const [topic, keptRecords] of keptByTopic)
+  for (const [topic, keptRecords] of recordsByTopic)
     kafkaPlaces.push(...placesOf(keptRecords, await readRetention(tools, topic), tools.clock()))
   const { deletedAt, documents } = await untilApplied(tools, id, ownRecords.length > 0)
   if (cleanSince !== undefined && cleanSince < deletedAt)
     throw new Error(`--clean-since is before the deletion of ${deletedAt}. Nothing was changed`)
-  // 2. Reads the snapshots, to fail before any change if the permission is missing.
+  // 2. Reads the snapshots: if the permission for step 4 is missing, the command fails before any change.
   await snapshotsOf(tools)
   // 3. Rewrites the segments that may still have the submission.
-  const indices: Place[] = []
-  for (const { index, ahead, state, seqNo } of documents)
-    indices.push(state === 'deleted' ? await expunge(tools, index, id, seqNo) : otherGeneration(index, ahead, state))
-  const { indices: present } = await submissionIndices(tools)
-  indices.push(...createdMeanwhile(present, documents))
+  const indexPlaces: Place[] = []
+  for (const { index, ahead, state, seqNo } of documents) {
+    const isTombstone = state === 'deleted'
+    indexPlaces.push(isTombstone ? await expunge(tools, index, id, seqNo) : placeWithoutTombstone(index, ahead, state))
+  }
+  const { indices: presentIndices } = await submissionIndices(tools)
+  indexPlaces.push(...createdMeanwhile(presentIndices, documents))
   // 4. Lists the snapshots. One that was started during step 3 may have the former segments.
-  const backups = backupsOf(await snapshotsOf(tools), present, cleanSince)
+  const backupPlaces = backupsOf(await snapshotsOf(tools), presentIndices, cleanSince)
   const detail = 'in memory only, and served to nobody; until API processes restart, or newer answers replace them'
   const apiPlace: Place = { engine: 'api', name: 'cached answers', state: 'memory', until: null, detail }
-  const places = [...indices, ...backups, ...kafkaPlaces, redisPlace, apiPlace]
+  const places = [...indexPlaces, ...backupPlaces, ...kafkaPlaces, redisPlace, apiPlace]
   const erased = places.every(({ state }) => state !== 'left')
   return { key: id, deletedAt, lookedAt: toInstant(tools.clock()), erased, places }
 }
 
+/** The receipt as lines with tabs. Places that still have data come last. */
 export function receiptLines({ key, deletedAt, lookedAt, erased, places }: Receipt): string[] {
-  const isLeft = ({ state }: Place): number => Number(state === 'left')
-  const sorted = places.toSorted((a, b) => isLeft(a) - isLeft(b))
-  const lines = sorted.map(({ state, name, until, detail }) =>
-    [state, name, until === null ? detail : `${detail}; until ${until} at the latest`].join('\t'),
-  )
-  const result = erased ? 'nothing is left on disk' : `left in ${places.filter(isLeft).length} places`
+  const left = places.filter(({ state }) => state === 'left')
+  const others = places.filter(({ state }) => state !== 'left')
+  const lines = [...others, ...left].map(({ state, name, until, detail }) => {
+    const detailAndTime = until === null ? detail : `${detail}; until ${until} at the latest`
+    return [state, name, detailAndTime].join('\t')
+  })
+  const result = erased ? 'nothing is left on disk' : `left in ${left.length} places`
   return [...lines, `${key}, deleted ${deletedAt}: ${result}; looked ${lookedAt}`]
 }
 
 /**
- * Throws if the newest record is no deletion. If there is no record, Kafka has removed the deletion, or the submission never existed: `untilApplied` decides,
- * by the tombstone.
+ * Throws if the newest record of the submission is no deletion. If there is no record, either Kafka has removed the deletion, or the submission never existed:
+ * `untilApplied` finds out by the tombstone in the index.
  */
 export function expectDeleted(id: DocumentId, records: readonly KeptRecord[]): void {
+  // Offsets of different partitions cannot be compared. A key is in two partitions after partitions were added.
   const [newest] = records.toSorted((a, b) => {
     return a.partition === b.partition ? Number(b.offset - a.offset) : b.appendedAtMs - a.appendedAtMs
   })
   if (newest === undefined || newest.isDeletion) return
-  const at = `${partitionName(newest)}/${newest.offset} of ${toInstant(newest.appendedAtMs)}`
-  throw new Error(`the product has not deleted ${id}: its newest record, ${at}, is no deletion. Nothing was changed`)
+  const place = `${partitionName(newest)}/${newest.offset} of ${toInstant(newest.appendedAtMs)}`
+  throw new Error(`the product has not deleted ${id}: its newest record, ${place}, is no deletion. Nothing was changed`)
 }
 
+/**
+ * The indices of submissions in every generation (build of the indices: a rebuild makes the next one). `serving`: the number of the generation that serves
+ * readers; undefined if no complete generation serves.
+ */
 type SubmissionIndices = {
   readonly indices: FoundGeneration['indices']
   readonly serving: number | undefined
@@ -131,7 +145,9 @@ async function submissionIndices({ elasticsearch, config, signal }: CommandTools
   return { indices, serving: generations.find(({ complete }) => complete?.isServing)?.number }
 }
 
-/** The indices that a rebuild has created since those of `documents` were read. It may have filled them with records that Kafka still has. */
+/**
+ * The places of indices that a rebuild has created since `documents` were read. The rebuild may have filled these indices with records that Kafka still has.
+ */
 function createdMeanwhile(
   present: SubmissionIndices['indices'],
   documents: readonly { readonly index: PhysicalIndex }[],
@@ -141,17 +157,24 @@ function createdMeanwhile(
   return created.map(({ name }) => ({ engine: 'elasticsearch', name, state: 'left', until: null, detail }))
 }
 
+/** What an index has of the submission. `deleted`: a tombstone has replaced the document. */
 type IndexedState = {
   readonly index: PhysicalIndex
   readonly state: 'deleted' | 'live' | 'missing'
-  /** 0 if `missing`. */
+  /** The sequence number of the document in its shard; 0 if `missing`. */
   readonly seqNo: number
+  /** Undefined unless `deleted`. */
   readonly deletedAt: Instant | undefined
 }
-/** `ahead`: its generation's number minus that of the serving generation. Above 0: a rebuild fills it; below 0: it serves no longer. */
+/**
+ * `ahead`: the number of the index's generation minus that of the serving generation. Above 0: a rebuild fills the index; below 0: the index serves no longer.
+ */
 type StateInGeneration = IndexedState & { readonly ahead: number }
 
-/** Waits until both documents in the serving generation are tombstones. Resolves with their states in every generation. */
+/**
+ * Waits until both documents (list and detail) in the serving generation are tombstones. Resolves with the states of the documents in every generation, and the
+ * time of the deletion. `isInKafka`: whether Kafka has the deletion. If not, and the tombstones are missing, throws at once.
+ */
 async function untilApplied(
   tools: CommandTools,
   id: DocumentId,
@@ -165,7 +188,8 @@ async function untilApplied(
       return { ...(await readDocument(tools, name, id)), ahead: generation - serving }
     })
     documents = await Promise.all(reads)
-    return documents.every(({ ahead, state }) => ahead !== 0 || state === 'deleted')
+    const servingDocuments = documents.filter(({ ahead }) => ahead === 0)
+    return servingDocuments.every(({ state }) => state === 'deleted')
   }
   if (!(await isApplied())) {
     if (!isInKafka)
@@ -190,19 +214,23 @@ async function readDocument(
   return { index, state, seqNo: document.seqNo, deletedAt: source.tombstone?.deletedAt }
 }
 
-function otherGeneration(name: PhysicalIndex, ahead: number, state: 'live' | 'missing'): Place {
+/** The place of an index without the tombstone. It is not of the serving generation. */
+function placeWithoutTombstone(name: PhysicalIndex, ahead: number, state: 'live' | 'missing'): Place {
   const place = { engine: 'elasticsearch', name, until: null } as const
   if (ahead > 0) return { ...place, state: 'left', detail: 'a rebuild fills it: run again once that has ended' }
   if (state === 'missing') return { ...place, state: 'nothing', detail: 'it was never there' }
   return { ...place, state: 'left', detail: 'serves no longer: until `npm run rebuild` removes it' }
 }
 
+/** A snapshot, with those of its indices that are Tidemark's indices of submissions. */
 type Snapshot = {
   readonly name: string
+  /** Epoch ms. */
   readonly startedMs: number
   readonly indices: readonly string[]
 }
 
+/** The snapshots, in all repositories, that have indices of submissions. */
 async function snapshotsOf({ elasticsearch, config, signal }: CommandTools): Promise<Snapshot[]> {
   const { snapshots = [] } = await elasticsearch.snapshot.get({ repository: '*', snapshot: '*' }, { signal })
   const isOurs = (index: string): boolean =>
@@ -217,20 +245,26 @@ async function snapshotsOf({ elasticsearch, config, signal }: CommandTools): Pro
 }
 
 /**
- * The snapshots that may have the submission; their content cannot be read. A snapshot that was started after the run of `cleanSince` has nothing, if its
- * indices were created before that run. Into an index that was created later, a rebuild may have copied the submission from Kafka.
+ * The places of the snapshots that may have the submission. The content of a snapshot cannot be read, so its age decides: it has nothing if
+ * - it was started after the run of `cleanSince`, which left the submission in no index;
+ * - and each of its indices was created before that run. Into an index that was created later, a rebuild may have copied the submission from Kafka.
+ *
+ * Without `cleanSince`, every snapshot may have the submission.
  */
 function backupsOf(
   snapshots: readonly Snapshot[],
-  present: SubmissionIndices['indices'],
+  presentIndices: SubmissionIndices['indices'],
   cleanSince: Instant | undefined,
 ): Place[] {
   const cleanMs = cleanSince === undefined ? Infinity : Date.parse(cleanSince)
-  const clean = present.filter(({ state }) => Number(state.settings?.index?.creation_date) < cleanMs - clockOffsetMs)
-  const suspects = snapshots.filter(
-    ({ startedMs, indices }) =>
-      startedMs <= cleanMs + clockOffsetMs || !indices.every((index) => clean.some(({ name }) => name === index)),
-  )
+  const cleanIndices = presentIndices
+    .filter(({ state }) => Number(state.settings?.index?.creation_date) < cleanMs - clockOffsetMs)
+    .map(({ name }) => String(name))
+  const suspects = snapshots.filter(({ startedMs, indices }) => {
+    const isOlder = startedMs <= cleanMs + clockOffsetMs
+    const hasLaterIndex = indices.some((index) => !cleanIndices.includes(index))
+    return isOlder || hasLaterIndex
+  })
   return suspects.map(({ name, startedMs }) => {
     const detail = `begun ${toInstant(startedMs)}, kept until it is deleted`
     return { engine: 'elasticsearch', name, state: 'left', until: null, detail }

@@ -7,45 +7,52 @@ import type { CommandTools } from '../engineCommand.ts'
 import type { Place } from './expunge.ts'
 import { isAboutSubmission } from './isAboutSubmission.ts'
 
-/** A record of the submission that is still in a topic. */
+/** A record of the submission that Kafka still has. */
 export type KeptRecord = Pick<SourceRecord, 'topic' | 'partition' | 'offset' | 'appendedAtMs'> & {
   readonly isDeletion: boolean
-  /** Set if only the value of the record contains the id of the submission. */
+  /** Set if the record has another key than the submission: it was recognised by its value. */
   readonly otherKey?: OtherKey
 }
-/** `replacedAtMs`: when the next record with `key` was appended (epoch ms; `never` if there is none yet). */
+/** `key`: undefined if the record has none. `replacedAtMs`: when the next record with this key was appended (epoch ms; `never` if there is none yet). */
 type OtherKey = { readonly key: string | undefined; replacedAtMs: number }
 
-/** How a record is recognised as one of the submission; undefined if it is none. */
+/** How a record was recognised as one of the submission; undefined if it is not one. */
 type RecognisedBy = 'by-key' | 'by-value' | undefined
 
-/** How long (ms) a topic stores a record; `never` if there is no bound. */
+/** How long (ms) Kafka stores a record of a topic; `never` if there is no bound. */
 export type Retention = {
-  /** From the append of the deletion with the same key until compaction has removed the record. */
+  /** From the append of a deletion until compaction has removed earlier records with the same key. */
   readonly compactedMs: number
-  /** From the append of the record until retention has removed it. */
+  /** From the append of the record until retention (`retention.ms`) has removed it. */
   readonly agedMs: number
-  /** From its removal by compaction or retention until its file is deleted. */
+  /** From the removal of the record, by compaction or retention, until the file that contains it is deleted. */
   readonly fileMs: number
 }
 
+/** In place of a time or duration (ms). */
 const never = Number.POSITIVE_INFINITY
 const settingNames = ['cleanup.policy', 'max.compaction.lag.ms', 'retention.ms', 'segment.ms', 'file.delete.delay.ms']
 
+/** Reads the settings of a topic. */
 export async function readRetention({ source }: Pick<CommandTools, 'source'>, topic: string): Promise<Retention> {
   const setting = await source.topicSettings([topic], settingNames)
   const [policy = '', lagMs, retentionMs, segmentMs, fileMs] = settingNames.map((name) => setting(topic, name))
+  // By default, `max.compaction.lag.ms` is the greatest 64-bit integer: no bound.
+  const isCompacted = policy.includes('compact') && Number(lagMs) <= Number.MAX_SAFE_INTEGER
+  // -1: no bound.
   const isAged = policy.includes('delete') && Number(retentionMs) >= 0
   return {
-    // Kafka's default lag is the greatest 64-bit integer.
-    compactedMs: policy.includes('compact') && Number(lagMs) <= Number.MAX_SAFE_INTEGER ? Number(lagMs) : never,
-    // Retention deletes a whole segment, once its last record is old enough.
+    compactedMs: isCompacted ? Number(lagMs) : never,
+    // Retention deletes a whole segment, once its last record is old enough. That is up to `segment.ms` younger than the first one.
     agedMs: isAged ? Number(retentionMs) + Number(segmentMs) : never,
     fileMs: Number(fileMs),
   }
 }
 
-/** Resolves with the records of a topic that `recognise` finds. Reads every partition: after partitions were added, several contain the same key. */
+/**
+ * Reads a topic, and resolves with the records that `recognise` finds. Reads every partition: after an operator has added partitions, several contain the same
+ * key.
+ */
 export async function readKept(
   { source, report, signal }: Pick<CommandTools, 'source' | 'report' | 'signal'>,
   topic: string,
@@ -55,7 +62,7 @@ export async function readKept(
   const total = ranges.reduce((sum, { low, high }) => sum + Number(high - low), 0)
   const kept: KeptRecord[] = []
   let recordsRead = 0
-  /** Partition and key → the latest `by-value` record with this key, until a later record replaces it. */
+  /** Partition and key → the `otherKey` of the latest `by-value` record with this key, until a later record replaces the record. */
   const unreplaced = new Map<string, OtherKey>()
   const onRecord = async (record: SourceRecord): Promise<void> => {
     report.progress(`records of ${topic} read`, ++recordsRead, total)
@@ -63,8 +70,8 @@ export async function readKept(
     const recognisedBy = recognise(record)
     if (recognisedBy === undefined && unreplaced.size === 0) return
     const partitionAndKey = `${partition} ${record.key?.toString('latin1')}`
-    const otherKeyBefore = unreplaced.get(partitionAndKey)
-    if (otherKeyBefore !== undefined) otherKeyBefore.replacedAtMs = appendedAtMs
+    const replaced = unreplaced.get(partitionAndKey)
+    if (replaced !== undefined) replaced.replacedAtMs = appendedAtMs
     unreplaced.delete(partitionAndKey)
     if (recognisedBy === undefined) return
     const keptRecord = { topic, partition, offset, appendedAtMs, isDeletion: value === null }
@@ -80,22 +87,27 @@ export async function readKept(
   return kept
 }
 
-/** Recognises records of a submission, also records that were sent to `forms`, or under another key, by mistake. */
+/**
+ * Returns a function that recognises the records of a submission, even if the product has sent them to `forms`, or under another key, by mistake. The id of a
+ * document is `<team>/<entity>`, such as `acme/s1`.
+ */
 export const recordsOf =
   (id: DocumentId, { TOPIC_SUBMISSIONS: submissions }: Pick<Config, 'TOPIC_SUBMISSIONS'>) =>
   ({ topic, key, value }: Pick<SourceRecord, 'topic' | 'key' | 'value'>): RecognisedBy => {
-    const text = key?.toString()
-    if (topic === submissions && text === id) return 'by-key'
+    const keyText = key?.toString() ?? ''
+    if (topic === submissions && keyText === id) return 'by-key'
     const entity = entityIdOf(id)
-    // Another team's submission with the same id.
-    if (text !== id && isIdentifier(text?.slice(0, -entity.length - 1) ?? '') && text?.endsWith(`/${entity}`)) return
+    const isOfOtherTeam =
+      keyText !== id && keyText.endsWith(`/${entity}`) && isIdentifier(keyText.slice(0, -entity.length - 1))
+    if (isOfOtherTeam) return undefined
     return isAboutSubmission(value, entity) ? 'by-value' : undefined
   }
 
+/** Returns a function that recognises the dead letters of a submission: by the topic, key and value of the rejected record. */
 export const lettersOf = (id: DocumentId, config: Pick<Config, 'TOPIC_SUBMISSIONS'>) => (record: SourceRecord) =>
   recordsOf(id, config)(readDeadLetter(record))
 
-/** A place for each record of a submission, and for compacted records that brokers may still have, although no consumer can read them. */
+/** Returns a place for each record of a submission, and for earlier records that compaction has removed: brokers may still have their files. */
 export function placesOf(records: readonly KeptRecord[], retention: Retention, nowMs: number): Place[] {
   const ownRecords = records.filter(({ otherKey }) => otherKey === undefined)
   return records.flatMap((record) => {
@@ -112,7 +124,7 @@ const describePlace = (record: KeptRecord): Pick<Place, 'engine' | 'name'> & { r
   description: `${record.isDeletion ? 'deletion' : 'record'} of ${toInstant(record.appendedAtMs)}`,
 })
 
-/** The place of a deletion, which has only the key. If no earlier record is left in its partition, also the place of the compacted records. */
+/** The place of a deletion, which has only the key. If Kafka has no earlier record in its partition, also the place of the compacted records. */
 function deletionPlaces(
   record: KeptRecord,
   ownRecords: readonly KeptRecord[],
@@ -120,13 +132,14 @@ function deletionPlaces(
   nowMs: number,
 ): Place[] {
   const { description, ...place } = describePlace(record)
-  const isFirstLeft = !ownRecords.some(
+  const hasEarlier = ownRecords.some(
     ({ partition, offset }) => partition === record.partition && offset < record.offset,
   )
   const keyPlace = { ...place, state: 'key', until: null, detail: `${description}, the key alone` } as const
-  return isFirstLeft ? [keyPlace, ...compactedPlaces(record, retention, nowMs)] : [keyPlace]
+  return hasEarlier ? [keyPlace] : [keyPlace, ...compactedPlaces(record, retention, nowMs)]
 }
 
+/** The place of a record with the key of the submission. It is left until compaction after the deletion, or retention, removes it. */
 function ownPlace(record: KeptRecord, ownRecords: readonly KeptRecord[], retention: Retention): Place {
   const { description, ...place } = describePlace(record)
   const { partition, offset, appendedAtMs } = record
@@ -136,13 +149,14 @@ function ownPlace(record: KeptRecord, ownRecords: readonly KeptRecord[], retenti
   const compactedMs = deletion === undefined ? never : deletion.appendedAtMs + retention.compactedMs
   const untilMs = Math.min(compactedMs, appendedAtMs + retention.agedMs)
   const until = instantAfter(untilMs, retention)
-  // Kafka does not compact its active segment. An append closes it once its first record is older than `max.compaction.lag.ms`.
+  // Kafka does not compact the active segment of a partition. An append closes the segment once its first record is older than `max.compaction.lag.ms`.
   const bounded = untilMs === compactedMs ? 'until compaction, if its partition gets a record then' : untilRetention
   const unbounded = deletion === undefined ? 'kept for ever: its partition has no deletion, and no retention' : noBound
-  return { ...place, state: 'left', until, detail: `${description}, ${until === null ? unbounded : bounded}` }
+  const howLong = until === null ? unbounded : bounded
+  return { ...place, state: 'left', until, detail: `${description}, ${howLong}` }
 }
 
-/** The place of a record under another key. Compaction removes it after a later record with that key, not after the deletion of the submission. */
+/** The place of a record under another key. Compaction removes the record after a later record with that key, not after the deletion of the submission. */
 function otherPlace(record: KeptRecord, { key, replacedAtMs }: OtherKey, retention: Retention): Place {
   const untilMs = Math.min(replacedAtMs + retention.compactedMs, record.appendedAtMs + retention.agedMs)
   const until = instantAfter(untilMs, retention)
@@ -150,19 +164,22 @@ function otherPlace(record: KeptRecord, { key, replacedAtMs }: OtherKey, retenti
   const under = key === undefined ? 'no key' : `the key ${key}`
   const unbounded =
     replacedAtMs === never ? 'until another record of that key, and its compaction, if the topic is compacted' : noBound
-  const how = until === null ? unbounded : `until compaction, or ${untilRetention}`
+  const howLong = until === null ? unbounded : `until compaction, or ${untilRetention}`
   return {
     ...place,
     state: 'left',
     until,
-    detail: `${description} under ${under}, whose value contains the id, ${how}`,
+    detail: `${description} under ${under}, whose value contains the id, ${howLong}`,
   }
 }
 
 const untilRetention = 'until retention removes it'
 const noBound = 'unknown until when: neither retention nor max.compaction.lag.ms bounds it'
 
-/** The place of the records that the leader has compacted away before a deletion. Replicas, and old segment files, may still have these records. */
+/**
+ * The place of records before a deletion that compaction has removed on the leader of the partition. Replicas, and old segment files, may still have these
+ * records. None once their time is over.
+ */
 function compactedPlaces(deletion: KeptRecord, retention: Retention, nowMs: number): Place[] {
   const until = instantAfter(deletion.appendedAtMs + Math.min(retention.compactedMs, retention.agedMs), retention)
   if (until !== null && Date.parse(until) < nowMs) return []
@@ -171,6 +188,6 @@ function compactedPlaces(deletion: KeptRecord, retention: Retention, nowMs: numb
   return [{ ...place, detail: until === null ? `${detail}, ${noBound}` : detail }]
 }
 
-/** When the file of a record that is removed at `removedMs` (epoch ms) is deleted; null if that is `never`. */
+/** When Kafka has deleted the file of a record that is removed at `removedMs` (epoch ms); null if `removedMs` is `never`. */
 const instantAfter = (removedMs: number, { fileMs }: Retention): Instant | null =>
   removedMs === never ? null : toInstant(clampToInstants(removedMs + fileMs))

@@ -29,7 +29,7 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
     themes: ['redis', 'delays'],
     seed: 9,
     file: publisher,
-    from: '    const published = await this.#options.publishVisible({\n      ...named,',
+    from: '    const published = await this.#options.publishVisible({\n      lists: listChange.lists,',
     to: '    await this.#options.publishVisible({ lists, changesEveryList: false, partitions: [], ranges })\n    const published = await this.#options.publishVisible({\n      lists: [],',
   },
   'positions-by-the-last-writer': {

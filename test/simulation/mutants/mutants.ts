@@ -41,8 +41,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['contract', 'network'],
     seed: 21,
     file: 'indexer/recordHandler.ts',
-    from: 'this.#failUnlessDone(letter.then((outcome) => this.#count(record, outcome, onProcessed)))',
-    to: "letter.catch(() => undefined)\n      this.#count(record, 'dead-letter', onProcessed)",
+    from: 'this.#failUnlessDone(rejecting.then((outcome) => this.#countProcessed(record, outcome, onProcessed)))',
+    to: "rejecting.catch(() => undefined)\n      this.#countProcessed(record, 'dead-letter', onProcessed)",
   },
   'commit-of-another-generation-counts': {
     themes: ['generations'],
@@ -97,7 +97,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['redis', 'keys'],
     seed: 1,
     file: 'indexer/accountKeys.ts',
-    from: 'if (run === undefined || run !== (known ?? run))',
+    from: 'if (run === undefined || hasNewRun)',
     to: 'if (false)',
   },
   'joined-without-an-assignment': {
@@ -158,8 +158,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     themes: ['crashes'],
     seed: 1,
     file: 'indexer/convertRecord.ts',
-    from: 'write(kind, key, deletedRevision,',
-    to: 'write(kind, key, 10 as Revision,',
+    from: 'documentWrite(kind, key, deletedRevision,',
+    to: 'documentWrite(kind, key, 10 as Revision,',
   },
   'revoked-in-kafka-only': {
     themes: ['keys', 'network'],

@@ -94,7 +94,7 @@ test('conflicts are reported from the last dead letter of the partition on, and 
 
 test('the dead letter of a record is left to the next owner of its partition', () => {
   const { handle, assigned, letters, seen } = handling()
-  assigned.leave()
+  assigned.endAssignment()
   handle({ revision: 1 })
   expect([letters, seen.counted, seen.processed]).toEqual([[], ['stale'], 1])
 })

@@ -100,7 +100,7 @@ test('dead letters of a revoked partition are neither retried nor held by the br
   try {
     const { writer, assigned } = setting(async () => undefined)
     const all = Array.from({ length: 2_000 }, () => writer.reject(record(), problem, assigned))
-    assigned.leave()
+    assigned.endAssignment()
     const outcomes = await Promise.all(all)
     expect(outcomes.filter((each) => each === 'stale').length).toBeGreaterThan(1_000)
   } finally {
