@@ -17,8 +17,8 @@ import { scanHashes } from './scanHashes.ts'
 
 /**
  * `incomplete`: keys are missing in Redis, so nothing was applied. `stale`: the same or a newer state is stored. `conflict`: another state of the same
- * revision is stored. `newest`: the stored state, if the caller must append its record again; otherwise undefined. Example: revision 3 is stored, and the record
- * of revision 2 comes later in the topic, so compaction would leave only revision 2. Or the record of a stored deletion may never have been appended.
+ * revision is stored. `newest`: the stored state, if the caller must append its record again; otherwise undefined. Example: revision 3 is stored, and the
+ * record of revision 2 comes later in the topic, so compaction would leave only revision 2. Or the record of a stored deletion may never have been appended.
  */
 export type ApplyResult = {
   readonly kind: 'applied' | 'incomplete' | 'stale' | 'conflict'
@@ -93,8 +93,8 @@ export class AccountKeyStore {
   }
 
   /**
-   * Reserves one of the team's ten slots until `untilMs` (epoch ms), for a key whose record follows. Rejects with `AccountKeysIncomplete` while the store is not
-   * complete.
+   * Reserves one of the team's ten slots until `untilMs` (epoch ms), for a key whose record follows. Rejects with `AccountKeysIncomplete` while the store is
+   * not complete.
    */
   async reserve(teamId: TeamId, keyId: EntityId, nowMs: number, untilMs: number): Promise<Reservation> {
     const { keys, runId } = this.#redis
@@ -167,8 +167,8 @@ export class AccountKeyStore {
   }
 
   /**
-   * Call this before a replay reads the first key; `token` is unique to the replay. After the last key, call `complete` of the result. It resolves with false if
-   * Redis may have lost keys meanwhile, or the replay took more than an hour: then the replay must be repeated.
+   * Call this before a replay reads the first key; `token` is unique to the replay. After the last key, call `complete` of the result. It resolves with false
+   * if Redis may have lost keys meanwhile, or the replay took more than an hour: then the replay must be repeated.
    */
   async beginReplay(token: string): Promise<{ complete(): Promise<boolean> }> {
     const { client, keys, runId } = this.#redis

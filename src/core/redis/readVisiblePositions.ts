@@ -50,10 +50,10 @@ export async function readPublishedPositions(
   return new Map(partitions.map((name) => [Number(name), positionIn(name, (field) => fields[field])]))
 }
 
-/** `valueOf` returns the value of a field of the hash `visiblePositions` (redisKeys.ts). */
-const positionIn = (partition: number | string, valueOf: (field: string) => string | undefined): VisiblePosition => ({
-  position: Number(valueOf(String(partition))),
-  timeMs: Number(valueOf(`${partition}@`) ?? 0),
+/** `readField` returns the value of a field of the hash `visiblePositions` (redisKeys.ts). */
+const positionIn = (partition: number | string, readField: (field: string) => string | undefined): VisiblePosition => ({
+  position: Number(readField(String(partition))),
+  timeMs: Number(readField(`${partition}@`) ?? 0),
 })
 
 /** What a change feed needs to know of a team's list. Read in one script: version and positions are true of these indices. */

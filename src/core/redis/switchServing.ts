@@ -111,7 +111,8 @@ export async function switchServing(
 type SwitchReply =
   | readonly ['switched' | 'lock lost']
   | readonly ['another serves', serving: string]
-  | readonly ['behind', oneForFormsTwoForSubmissions: number, partition: string]
+  // Type 1: forms, 2: submissions.
+  | readonly ['behind', type: 1 | 2, partition: string]
 
 function resultIn(reply: SwitchReply): SwitchResult {
   switch (reply[0]) {
@@ -121,6 +122,6 @@ function resultIn(reply: SwitchReply): SwitchResult {
     case 'another serves':
       return { kind: 'another serves', serving: reply[1] as GenerationTag }
     case 'behind':
-      return { kind: 'behind', type: entityTypes[reply[1] - 1] ?? 'forms', partition: Number(reply[2]) }
+      return { kind: 'behind', type: reply[1] === 1 ? 'forms' : 'submissions', partition: Number(reply[2]) }
   }
 }
