@@ -73,7 +73,6 @@ export async function* readWhole(
   }
 }
 
-
 /** `size`: the most documents in a part. */
 type ScanQuery = Pick<estypes.SearchRequest, 'query' | 'slice' | 'preference' | '_source' | 'docvalue_fields'> & {
   size: number

@@ -23,7 +23,7 @@ function fieldOf(code: string): number {
   return hash % fieldCount
 }
 
-/** The beginning of each term of an answer. Without the length, code `ab` with value `c` would have the term of code `a` with value `bc`. */
+/** How each term of an answer begins. Without the length, code `ab` with value `c` would have the term of code `a` with value `bc`. */
 export const answerBeginning = (code: string): string => `${code.length}.${code}`
 
 /**

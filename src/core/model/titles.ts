@@ -192,9 +192,7 @@ export const pair = (before: TitleWord, after: TitleWord): string =>
 /** Two and three adjacent runs as one word: `data base` has the term `database`. */
 function joinedWords(runs: readonly (readonly TitleWord[])[]): string[] {
   const rowsOfRuns = splitWhere(runs, (before, after) => !areJoinable([...before, ...after]))
-  const neighbours = rowsOfRuns.flatMap((row) =>
-    row.flatMap((_, at) => [row.slice(at, at + 2), row.slice(at, at + 3)]),
-  )
+  const neighbours = rowsOfRuns.flatMap((row) => row.flatMap((_, at) => [row.slice(at, at + 2), row.slice(at, at + 3)]))
   return neighbours
     .filter(({ length }) => length > 1)
     .map((joined) => textOf(joined.flat()))
