@@ -69,10 +69,7 @@ type ChangeKeyRequest = { readonly team: string; readonly id: string; readonly b
 const idBytes = 12
 const plaintextBytes = 32
 const seedBytes = 32
-/**
- * How long a new key's slot is reserved: longer than KafkaJS may take to send the key's record. While the record may still be appended, no other key may get
- * the slot.
- */
+/** Longer than KafkaJS may take to send a new key's record: while it may still be appended, no other key may get the reserved slot. */
 const reservationMs = 600_000
 /** How often a change is tried again because another change of the same key came first. */
 const maxConflicts = 5
@@ -132,8 +129,7 @@ export class AccountKeyManager {
       const state = { revision: isRevoked ? revision : revisionAfter(revision), key: revoked }
       if (!isRevoked) {
         const { kind } = await store.apply(teamId, id as EntityId, state, `-${nowMs()}`)
-        const isOvertaken = kind !== 'applied'
-        if (isOvertaken) continue
+        if (kind !== 'applied') continue
       }
       return await this.#complete(state, keyChange('revoked', teamId, by, revoked, nowMs()))
     }
