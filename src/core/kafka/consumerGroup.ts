@@ -34,6 +34,7 @@ export type FetchedBatch = TopicPartition & {
   wait(forMs: number): Promise<void>
 }
 
+/** What a member of a group reads, and what it calls. */
 export type GroupOptions = {
   readonly groupId: string
   readonly topics: readonly string[]
@@ -82,6 +83,7 @@ export function groupMember(kafka: Kafka, options: GroupOptions): GroupMember {
     allowAutoTopicCreation: false,
     retry: { restartOnFailure: async () => false },
   })
+  /** Resolved once `run` is to end, rejected at a failure. */
   const ended = Promise.withResolvers<void>()
   ended.promise.catch(() => undefined)
   subscribeToEvents(consumer, options, ended.reject)
@@ -198,6 +200,7 @@ function skippedAtMs(messages: readonly FetchedRecord[]): number | undefined {
   return timesMs.length === 0 ? undefined : timesMs.reduce((latest, timeMs) => Math.max(latest, timeMs), 0)
 }
 
+/** The partitions in an assignment of KafkaJS: topic → numbers of partitions. */
 export const partitionsIn = (assignment: Readonly<Record<string, readonly number[]>>): TopicPartition[] =>
   Object.entries(assignment).flatMap(([topic, partitions]) => partitions.map((partition) => ({ topic, partition })))
 

@@ -27,6 +27,7 @@ export type FetchedRecord = {
   readonly undecodable?: Undecodable
 }
 
+/** Why a batch cannot be decoded. */
 export class Undecodable extends Error {
   override readonly name = 'Undecodable'
 }
@@ -100,6 +101,7 @@ async function decodeBatch(batch: Buffer, offsets: DecodedOffsets, records: Fetc
   if (magic !== currentMagic) throw new Error(`its format, version ${magic}, is unknown`)
   if (crc32c(batch.subarray(checkedFrom)) !== batch.readUInt32BE(commonHeaderBytes))
     throw new Error('its checksum is wrong')
+  // The offsets of the fields, and the bits of the attributes: see the format above.
   const attributes = batch.readInt16BE(21)
   const header: BatchHeader = {
     firstOffset: batch.readBigInt64BE(0),

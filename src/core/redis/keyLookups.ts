@@ -37,8 +37,8 @@ export type Lookup =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'incomplete' }
 
-/** With `countedAtMs` (epoch ms), counts the request if the key is valid at that time. */
-export type LookUp = (digest: Digest, countedAtMs?: number) => Promise<Lookup>
+/** Looks up the key of a digest. With `countedAtMs` (epoch ms), also counts the request if the key is valid at that time. */
+export type LookUpKey = (digest: Digest, countedAtMs?: number) => Promise<Lookup>
 
 const lastUseLifeSeconds = 90 * 86_400
 /** More digests would block Redis for too long: while it runs the script, Redis answers no other client. */
@@ -80,7 +80,7 @@ const uncounted: RequestWindow = { requests: 0, leftMs: 0 }
  * Looks keys up for requests, and counts the requests by `count`. One call to Redis is under way at a time. Requests that arrive meanwhile wait, and share the
  * next call: it begins after they arrived, so they read everything that was written before. If the call under way fails, the waiting requests fail, too.
  */
-export function shareLookups(redis: RedisConnection, count: CountRequests = async () => uncounted): LookUp {
+export function shareLookups(redis: RedisConnection, count: CountRequests = async () => uncounted): LookUpKey {
   const { countAhead, answer } = countingIn(redis, count)
   let underWay: readonly PendingLookup[] = []
   /** By digest, and whether the requests are counted. */

@@ -3,18 +3,20 @@ import type { GenerationTag, Indices } from '../elasticsearch/indices.ts'
 import { type Branded, type EntityType, entityTypes, randomToken, type TeamList } from '../model/ids.ts'
 import { type RedisConnection, script } from './redis.ts'
 
+/*
+ * In each round, an indexer refreshes the indices that it writes, and publishes in Redis what is searchable now. A generation is the set of four indices that
+ * are built and serve together. The visible position of a partition is an offset below which every record is searchable. A follower is a client that reads a
+ * change feed.
+ */
+
 /**
- * The AES-256 key (base64) that seals the cursors of a change feed; cursors sealed with another key are refused. A rebuild keeps the key, unless followers
- * may lack deletions or a topic was replaced. Stored in `_meta` of the list index.
+ * The AES-256 key (base64) that seals the cursors of a change feed; cursors sealed with another key are refused. A rebuild copies the key to the generation
+ * that it builds, except if followers may lack deletions or a topic was replaced. Stored in `_meta` of the list index.
  */
 export type CursorKey = Branded<string, 'CursorKey'>
 
 export const newCursorKey = (): CursorKey => randomBytes(32).toString('base64') as CursorKey
 
-/*
- * About once a second (a round), an indexer refreshes the indices that it writes, and publishes in Redis what is searchable now. A generation is the set of
- * four indices that are built and serve together. The visible position of a partition is an offset below which every record is searchable.
- */
 
 /** The progress of one partition: every record from offset `from` to below `to` is searchable in every copy of the index. */
 export type PublishedPartition = {
@@ -88,9 +90,8 @@ end`
  * Publishes a round in one step:
  *
  * - Positions only rise. If a former owner of the partition publishes offset 60 after 70 was published, 70 stays, which is still true.
- * - Tokens of changed lists are replaced in the same step. If they were replaced earlier, a follower (a client of a change feed) could read the new token with
- *   the old positions, and would get "nothing new" once the positions have moved. If later, a follower with the old token would get "nothing new" although the
- *   change is visible.
+ * - Tokens of changed lists are replaced in the same step. If they were replaced earlier, a follower could read the new token with the old positions, and would
+ *   get "nothing new" once the positions have moved. If later, a follower with the old token would get "nothing new" although the change is visible.
  * - If a stored position is missing or below `from`, Redis has lost a publication, perhaps with tokens of lists that this round does not name. A new salt
  *   gives every list another version, so that no client gets 304 for a changed list. The first round with `mayLackDeletions` changes the salt, too.
  * - While a rebuild owns the lock of the switch (serving.ts), the serving generation publishes list versions, but no positions.
