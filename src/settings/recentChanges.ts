@@ -36,7 +36,7 @@ export async function readChanges({ client, keys }: RedisConnection, team: TeamI
 
 /**
  * Leaves out repeated changes: each key is created, revoked and deleted once, but a change that was not complete is requested again. Of equal changes of a key,
- * the oldest one stays, because a repeated deletion knows only the key's id. `changes` are newest first.
+ * the oldest one stays, because a repeated deletion has only the key's id. `changes` are newest first.
  */
 export function withoutRepetitions(changes: readonly KeyChange[]): readonly KeyChange[] {
   const nameOf = ({ change, key }: KeyChange): string => `${change} ${key.id}`

@@ -25,7 +25,7 @@ const yearMs = 365 * 86_400_000
 
 /**
  * Chooses the language: the one in the URL, which a cookie then stores; otherwise the one in the cookie; otherwise the browser's. `isSecure`: whether cookies
- * are `Secure`; Koa itself does not know, because behind a TLS proxy its connection is plain.
+ * are `Secure`; Koa itself cannot determine this, because behind a TLS proxy its connection is plain.
  */
 export const chooseLanguage =
   (isSecure: boolean): SettingsMiddleware =>

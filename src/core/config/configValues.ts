@@ -105,7 +105,7 @@ export const elasticsearchUrls = list(
   ),
 )
 
-/** Whether a URL names a database by its number (`/2` or `?db=2`), or none. The client would take other text for database 0. */
+/** Whether a URL names a database by its number (`/2` or `?db=2`), or none. The client would read other text as database 0. */
 const hasValidDatabase = (value: string): boolean => {
   const { pathname = '', searchParams } = URL.parse(value) ?? {}
   return /^\/?(\d{1,9})?$/.test(pathname) && /^\d{0,9}$/.test(searchParams?.get('db') ?? '')

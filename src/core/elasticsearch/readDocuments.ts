@@ -78,7 +78,7 @@ type ScanQuery = Pick<estypes.SearchRequest, 'query' | 'slice' | 'preference' | 
   size: number
 }
 
-/** How long Elasticsearch keeps a point in time after the last request. */
+/** A point in time expires this long after its last request. */
 const keepAlive = '2m'
 /** About as many bytes a part has. */
 const partBytes = 1024 * 1024

@@ -38,7 +38,7 @@ const maxBatchBytes = 256 * 1024 * 1024
 const maxPartitionBytes = 4 * 1024 * 1024
 /** Decoding also stops after this many records, even within a batch: a compressed batch of 25 KB may contain millions of records. */
 const maxPartitionRecords = 50_000
-/** After this many records or headers, the decoder lets other events run: it has blocked the event loop for a few milliseconds. */
+/** After this many records or headers, which block the event loop for a few milliseconds, the decoder pauses, so that other events run. */
 const recordsPerTurn = 5_000
 const headersPerTurn = 50_000
 

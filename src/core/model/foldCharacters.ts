@@ -27,9 +27,9 @@ const letterWithPlainForm = new RegExp(`[${[...plainForms.keys()].join('')}]`, '
 const apostrophe = /[\u00b4\u0374\u1ffd\u02b9-\u02bd\u02c8\u02ee]/g
 
 /**
- * Makes texts equal that people take for the same: removes compatibility forms, case, and diacritics that people leave out; makes katakana hiragana, and digits
- * of all scripts 0 to 9. Idempotent. Truncates before and after folding: one character may become eighteen, and Elasticsearch refuses a keyword of more than
- * 32,766 bytes.
+ * Makes texts equal that people regard as the same: removes compatibility forms, case, and diacritics that people leave out; makes katakana hiragana, and
+ * digits of all scripts 0 to 9. Idempotent. Truncates before and after folding: one character may become eighteen, and Elasticsearch refuses a keyword of more
+ * than 32,766 bytes.
  */
 export const foldCharacters = (title: string): string =>
   title

@@ -129,7 +129,7 @@ export const pieceLength = 50
 /** Adjacent words are joined only if the joined term has at least this length: "goat" does not find "go at". */
 export const minJoinedLength = 5
 const maxJoinedLength = 40
-/** A half-typed word of at least this length may have a typo in it. */
+/** The length of the shortest indexed beginning of a word. Only a longer text is searched as a half-typed word with a typo in it. */
 export const minStartLength = 5
 
 /**

@@ -56,7 +56,7 @@ const positionIn = (partition: number | string, readField: (field: string) => st
   timeMs: Number(readField(`${partition}@`) ?? 0),
 })
 
-/** What a change feed needs to know of a team's list. Read in one script: version and positions are true of these indices. */
+/** What a change feed needs of a team's list. Read in one script: version and positions are true of these indices. */
 export type VisibleList = {
   readonly version: ListVersion
   /** Physical names: the aliases may point to another generation. */

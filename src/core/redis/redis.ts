@@ -245,7 +245,7 @@ async function clusterProblem({ client }: RedisConnection): Promise<Problem | un
   return isCluster ? { path: 'REDIS_URL', rule } : undefined
 }
 
-/** Which rule REDIS_URL breaks according to an error of Redis; undefined if the error says nothing about the setting. */
+/** Which rule REDIS_URL breaks according to an error of Redis; undefined if the error does not show that it breaks one. */
 function refusalOf(error: Error): string | undefined {
   if (error.message.startsWith('WRONGPASS')) return 'names a user or a password that Redis refuses'
   if (error.message.startsWith('NOAUTH')) return 'must name a user and a password: Redis asks who connects'
