@@ -40,6 +40,7 @@ export type Lookup =
 /** Looks up the key of a digest. With `countedAtMs` (epoch ms), also counts the request if the key is valid at that time. */
 export type LookUpKey = (digest: Digest, countedAtMs?: number) => Promise<Lookup>
 
+/** Redis stores the last uses of a team's keys for this long after the last one. */
 const lastUseLifeSeconds = 90 * 86_400
 /** More digests would block Redis for too long: while it runs the script, Redis answers no other client. */
 const maxKeysPerCall = 64

@@ -21,8 +21,9 @@ export interface KeyUse {
 }
 
 type UsedKey = Pick<FoundKey, 'teamId' | 'keyId'>
-/** `askedAtMs`: time of the last request (epoch ms). */
+/** The reading of a change feed by a key. `askedAtMs`: time of the last request (epoch ms). */
 type FeedUse = { readonly askedAtMs: number; readonly readTo: Instant | undefined }
+/** What was counted of a key since the last `share`. */
 type Uses = Record<CountedUse, number> & { readonly feeds: Map<EntityType, FeedUse> }
 
 /** The most keys that are counted between two calls of `share`; other keys are not counted. */
@@ -34,6 +35,7 @@ const shareAfterMs = 60_000
 const jitterMs = 10_000
 /** At 12:15, the settings area shows the requests since 12:15 of yesterday: it needs the counts of yesterday's hour from 12:00. */
 const hourLifeSeconds = 25 * 3_600
+/** The settings area shows feeds that a key has read in this time. */
 const feedLifeSeconds = 90 * 86_400
 
 /**
@@ -86,6 +88,7 @@ export function countKeyUse(redis: RedisConnection, nowMs: () => number, random:
   }
 }
 
+/** Adds the counts of one key to Redis. */
 async function send({ client, keys }: RedisConnection, id: DocumentId, hour: string, uses: Uses): Promise<void> {
   const [teamId, keyId] = [teamIdOf(id), entityIdOf(id)]
   const name = keys.keyUse(hour, teamId)

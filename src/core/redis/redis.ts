@@ -24,11 +24,14 @@ export const connectTimeoutMs = 5_000
 export const commandTimeoutMs = 2_000
 const maxReconnectDelayMs = 2_000
 
+/** The pause before an attempt to reconnect: 100 ms, then twice as long each time. */
 export const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** attempt, maxReconnectDelayMs)
 
+/** `untilConnected` rejects after this time. */
 const firstConnectionDeadlineMs = 10_000
 const connectionPollMs = 50
 const sentinelReconnectMs = 1_000
+/** How soon `runId` is read again after a failure. */
 const runIdRetryMs = 500
 /**
  * How often `runId` is read again: it may change without a reconnect, because a promoted master without a replica changes its replication id after an hour.

@@ -17,7 +17,6 @@ export type CursorKey = Branded<string, 'CursorKey'>
 
 export const newCursorKey = (): CursorKey => randomBytes(32).toString('base64') as CursorKey
 
-
 /** The progress of one partition: every record from offset `from` to below `to` is searchable in every copy of the index. */
 export type PublishedPartition = {
   readonly type: EntityType
