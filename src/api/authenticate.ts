@@ -3,7 +3,7 @@ import { accountKeyPrefix, digestOf } from '../core/model/accountKey.ts'
 import type { Digest } from '../core/model/ids.ts'
 import { AccountKeysIncomplete } from '../core/redis/accountKeyStore.ts'
 import { windowSeconds } from '../core/redis/countRequests.ts'
-import { type FoundKey, isValid, type LookUp, type RequestWindow } from '../core/redis/keyLookups.ts'
+import { type FoundKey, isValid, type LookUpKey, type RequestWindow } from '../core/redis/keyLookups.ts'
 import type { KeyUse } from '../core/redis/keyUse.ts'
 import { fromRedis } from '../core/redis/redis.ts'
 import type { ApiContext, ApiMiddleware, RouteContext, WatchKey } from './context.ts'
@@ -17,7 +17,7 @@ type RequestHeaders = Pick<ApiContext, 'req' | 'get'>
 const maxAuthenticated = { maxRunning: 2_048, maxRunningPerTeam: 512 }
 
 /** Accepts a request with a valid account key, within the key's rate limit and the team's bound. */
-export function authenticate(lookUp: LookUp, requestsPerMinute: number, nowMs: () => number): ApiMiddleware {
+export function authenticate(lookUp: LookUpKey, requestsPerMinute: number, nowMs: () => number): ApiMiddleware {
   const queue = new FairQueue(maxAuthenticated)
   return async (ctx, next) => {
     const { accountKey, freshness, window } = await lookUpValid(lookUp, ctx, nowMs(), true)
@@ -59,7 +59,7 @@ function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: 
 
 /** Validates a request's key again after a wait, without counting the request. */
 export const createRecheck =
-  (lookUp: LookUp, nowMs: () => number) =>
+  (lookUp: LookUpKey, nowMs: () => number) =>
   async (ctx: RouteContext): Promise<void> => {
     const { accountKey, freshness } = await lookUpValid(lookUp, ctx, nowMs(), false)
     if (!isStillAccepted(ctx.state.accountKey, accountKey, nowMs())) throw unauthorized(true)
@@ -67,7 +67,7 @@ export const createRecheck =
   }
 
 /** Counts the request if `isCounted`. Throws `unauthorized`, or `AccountKeysIncomplete` or `RedisUnavailable` while keys cannot be looked up. */
-async function lookUpValid(lookUp: LookUp, ctx: RequestHeaders, nowMs: number, isCounted: boolean) {
+async function lookUpValid(lookUp: LookUpKey, ctx: RequestHeaders, nowMs: number, isCounted: boolean) {
   const lookup = await fromRedis(lookUp(keyDigestOf(ctx), isCounted ? nowMs : undefined))
   if (lookup.kind === 'incomplete') throw new AccountKeysIncomplete()
   if (lookup.kind === 'unknown' || !isValid(lookup.accountKey, nowMs)) throw unauthorized(true)

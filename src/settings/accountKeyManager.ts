@@ -31,7 +31,7 @@ import type { KeepChange } from './recentChanges.ts'
 /** `deleted`: the key was deleted during its creation or revocation, or before its creation was repeated. */
 type KeyRefusal = 'team' | 'name' | 'expires' | 'full' | 'unknown-key' | 'deleted'
 
-/** The message is for people. */
+/** A change of a key was refused. The message is for people. */
 export class KeyRefused extends Error {
   override readonly name = 'KeyRefused'
   readonly reason: KeyRefusal
@@ -43,14 +43,14 @@ export class KeyRefused extends Error {
 }
 
 /**
- * The change is not in both Redis and Kafka. Repeating the request is safe, and completes the change. Only a creation that was undone is refused when
- * it is repeated (`deleted`).
+ * A change is not, or may not be, in both Redis and Kafka. Repeating the request is safe, and completes the change. Only a creation that was undone is refused
+ * when it is repeated (`deleted`).
  */
 export class KeyChangeIncomplete extends Error {
   override readonly name = 'KeyChangeIncomplete'
 }
 
-/** `seed`: 32 secret bytes from which the key is derived. Without a seed, every request creates another key. */
+/** `by`: who creates the key. `seed`: 32 secret bytes from which the key is derived. Without a seed, every request creates another key. */
 type CreateKeyRequest = {
   readonly team: string
   readonly name: string
@@ -69,8 +69,9 @@ type ChangeKeyRequest = { readonly team: string; readonly id: string; readonly b
 const idBytes = 12
 const plaintextBytes = 32
 const seedBytes = 32
-/** Longer than KafkaJS may take to send a record. While the record may still be appended, no other key may get the slot. */
+/** Longer than KafkaJS may take to send a new key's record: while it may still be appended, no other key may get the reserved slot. */
 const reservationMs = 600_000
+/** How often a change is tried again because another change of the same key came first. */
 const maxConflicts = 5
 
 type AccountKeyManagerDeps = {
@@ -126,14 +127,16 @@ export class AccountKeyManager {
       const revocation = { state: 'revoked', revokedAt: toInstant(nowMs()), revokedBy: by.toWellFormed() } as const
       const revoked = isRevoked ? key : { ...key, ...revocation }
       const state = { revision: isRevoked ? revision : revisionAfter(revision), key: revoked }
-      const since = `-${nowMs()}` as const
-      if (!isRevoked && (await store.apply(teamId, id as EntityId, state, since)).kind !== 'applied') continue
+      if (!isRevoked) {
+        const { kind } = await store.apply(teamId, id as EntityId, state, `-${nowMs()}`)
+        if (kind !== 'applied') continue
+      }
       return await this.#complete(state, keyChange('revoked', teamId, by, revoked, nowMs()))
     }
     throw new KeyChangeIncomplete(`key ${id} changes too often; try again`)
   }
 
-  /** Frees the key's slot. If the deletion failed in Kafka, a repeated call completes it. */
+  /** The key stops working at once, and its slot is free. If the deletion failed in Kafka, a repeated call completes it. */
   async delete({ team, id, by }: ChangeKeyRequest): Promise<void> {
     const { store, nowMs } = this.#deps
     const teamId = readTeam(team)
@@ -152,8 +155,8 @@ export class AccountKeyManager {
   }
 
   /**
-   * `held`: the key exists. `surplus`: the key exists, too, but the team's other keys fill all slots. Throws `KeyRefused` when no slot is free, or the
-   * key was deleted.
+   * Reserves a slot for a key. `held`: the key exists, so it has its slot. `surplus`: the key exists, but the team's other keys fill all slots. Throws
+   * `KeyRefused` when no slot is free, or the key was deleted.
    */
   async #reserve(team: TeamId, { id }: AccountKey): Promise<'reserved' | 'held' | 'surplus'> {
     const { store, nowMs } = this.#deps
@@ -163,6 +166,7 @@ export class AccountKeyManager {
     return reserved
   }
 
+  /** Adds a new key, whose slot is reserved, to Kafka, then to Redis. If the first fails, undoes it. */
   async #add(team: TeamId, key: AccountKey, change: KeyChange): Promise<void> {
     const { store, nowMs } = this.#deps
     const id = key.id as EntityId
@@ -217,7 +221,8 @@ export class AccountKeyManager {
   }
 
   /**
-   * Appends the audit record and the key's record to Kafka. The newest revision must come last, because compaction keeps only a key's last record:
+   * Appends the audit record and the key's record to Kafka. The newest revision must come last, because compaction keeps only a key's last record. So this
+   * method appends again any newer state that Redis has:
    *
    * 1. Request A makes revision 2.
    * 2. Request B makes revision 3, and appends it.
@@ -249,10 +254,11 @@ export class AccountKeyManager {
     await this.#deps.sink.append([...audit, record])
   }
 
-  async #report(done: KeyChange): Promise<void> {
-    const { change, team, by, key } = done
+  /** Logs a complete change, and adds it to the changes that the settings area shows. */
+  async #report(completed: KeyChange): Promise<void> {
+    const { change, team, by, key } = completed
     this.#deps.log.info({ change, teamId: team, keyId: key.id, by }, 'account key changed')
-    await this.#deps.keepChange(done)
+    await this.#deps.keepChange(completed)
   }
 }
 

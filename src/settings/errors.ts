@@ -12,9 +12,10 @@ type RejectionReason = 'sign_in_refused' | 'no_session' | 'foreign_form' | 'chan
 
 type ErrorCode = keyof Messages['errors']
 
+/** Refused sign-ins count under one reason, because details would help to forge links. */
 const refusedSignIn = { status: 403, rejection: 'sign_in_refused' } as const
 
-/** Refused sign-ins have few codes, because details would help to forge links. */
+/** Status of the answer, and the reason under which the metric of rejected requests counts it; without a reason, it is not counted. */
 const errorKinds: Readonly<Record<ErrorCode, { readonly status: number; readonly rejection?: RejectionReason }>> = {
   'link-expired': refusedSignIn,
   'link-used': refusedSignIn,
@@ -39,7 +40,7 @@ export function settingsError(code: ErrorCode, details?: Omit<HttpErrorDetails, 
   return new HttpError(status, code, code, { ...kind, ...details })
 }
 
-/** An unexpected value is a bug: `internal-error`. */
+/** The error to answer for what a route has thrown. What no route should throw is a bug: `internal-error`. */
 function toSettingsError(thrown: unknown): SettingsError {
   if (thrown instanceof HttpError) return thrown
   if (thrown instanceof RedisUnavailable || thrown instanceof AccountKeysIncomplete)
@@ -70,16 +71,16 @@ export const errors =
     } catch (thrown) {
       const error = toSettingsError(thrown)
       const { code, status, rejection } = error
-      const { requestId, say } = ctx.state
-      // After a disconnection, the error may be only its consequence.
+      const { requestId, messages } = ctx.state
+      // If the client has disconnected, the error may be only a consequence of that.
       if (ctx.writable) logError(log, requestId, error)
       if (rejection !== undefined) countRejected(rejection)
       ctx.set(error.headers)
       const isSignedOut = rejection === 'sign_in_refused' || rejection === 'no_session'
-      const back = { href: urlsFrom(ctx.path)('/keys'), label: say.backToKeys }
-      const link = isSignedOut ? { href: signInPage, label: say.newLink } : back
+      const back = { href: urlsFrom(ctx.path)('/keys'), label: messages.backToKeys }
+      const link = isSignedOut ? { href: signInPage, label: messages.newLink } : back
       const reference = code === 'internal-error' ? requestId : undefined
-      respondWithPage(ctx, status, messagePage({ ...say.errors[code], link, reference }))
+      respondWithPage(ctx, status, messagePage({ ...messages.errors[code], link, reference }))
     }
   }
 

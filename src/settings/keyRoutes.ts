@@ -29,6 +29,7 @@ import type { CompleteUnread } from './unreadChanges.ts'
 
 type Change = 'revoke' | 'delete'
 
+/** Why a key was not created → status of the answer. */
 const problemStatuses: Readonly<Record<CreateFailure | 'full', number>> = {
   name: 422,
   expires: 422,
@@ -37,11 +38,13 @@ const problemStatuses: Readonly<Record<CreateFailure | 'full', number>> = {
   unfinished: 503,
 }
 
-/** Shorter than browsers wait for an answer, longer than Kafka elects a partition leader. */
+/** How long a change may take: shorter than browsers wait for an answer, longer than Kafka needs to elect a partition leader. */
 const changeDeadlineMs = 15_000
+/** Of the token `once`, which each form has, so that a form that is sent twice creates one key. */
 const oncePattern = /^[A-Za-z0-9_-]{16,64}$/
 /**
- * How long a form that is sent again shows the plaintext again. Long enough for a double click, but reloading the answer later must not show the key.
+ * How long after its creation a key is shown again if its form is sent again. Long enough for a double click, but reloading the answer later must not show
+ * the key.
  */
 const shownAgainMs = 10_000
 
@@ -60,6 +63,7 @@ export type KeyRoutesDeps = {
   readonly nowMs: () => number
 }
 
+/** The pages of an owner's keys: list, creation, replacement, revocation, deletion. */
 export function keyRoutes({ forOwner }: Sessions, deps: KeyRoutesDeps) {
   const { keys, nowMs } = deps
   const listKeys = keyLister(deps)
@@ -72,29 +76,27 @@ export function keyRoutes({ forOwner }: Sessions, deps: KeyRoutesDeps) {
     const { problem } = creation
     const status = problemStatuses[problem]
     if (problem === 'full') return showKeys(ctx, session, status, problem)
-    // The same token completes an unfinished key. After a deleted key, only another token creates a key.
-    const once = problem === 'deleted' ? randomToken() : form.once
-    return showKeys(ctx, session, status, { ...form, once, problem })
+    return showKeys(ctx, session, status, { ...form, once: tokenAfter(problem, form.once), problem })
   })
   const replace = forOwner(async (ctx, session, fields) => {
     const once = onceIn(fields)
     const key = (await listKeys(session)).find(({ id }) => id === ctx['params']['id'])
     if (key?.shownState !== 'active') throw settingsError('not-found')
-    // Each card has the same token, which makes another key of each.
+    // The forms of all keys on a page have the same token. With the id, each makes another key.
     const form = { ...replacementOf(key, nowMs()), once: `replace ${key.id} ${once}` }
     const creation = await createKey(session, form)
     if (creation.kind === 'created') return showCreatedKey(ctx, creation.created, nowMs(), key.name)
     const { problem } = creation
     if (problem === 'name' || problem === 'expires') throw new Error(`a replacement breaks the rule of ${problem}`)
-    const empty = { name: '', expires: '', once: problem === 'deleted' ? randomToken() : once }
-    return showKeys(ctx, session, problemStatuses[problem], problem === 'full' ? problem : empty, problem)
+    const nextForm = problem === 'full' ? problem : { name: '', expires: '', once: tokenAfter(problem, once) }
+    return showKeys(ctx, session, problemStatuses[problem], nextForm, problem)
   })
   const confirm = (change: Change) =>
     forOwner(async (ctx, session) => {
       const key = (await listKeys(session)).find(({ id }) => id === ctx['params']['id'])
       if (key === undefined) throw settingsError('not-found')
       if (change === 'revoke' && key.state === 'revoked') return showNotice(ctx, change)
-      respondWithPage(ctx, 200, confirmPage(change, key, session.csrf, ctx.state.say, urlsFrom(ctx.path)))
+      respondWithPage(ctx, 200, confirmPage(change, key, session.csrf, ctx.state.messages, urlsFrom(ctx.path)))
     })
   const apply = (change: Change) =>
     forOwner(async (ctx, { team, sub }) => {
@@ -115,7 +117,10 @@ export function keyRoutes({ forOwner }: Sessions, deps: KeyRoutesDeps) {
     .post('/keys/:id/delete', apply('delete'))
 }
 
-/** Answers with the page of all keys. `form`: its values; `full` shows that no slot is free. */
+/** The token of the form after a failed creation. The same token completes an unfinished key, but cannot create a key that was deleted. */
+const tokenAfter = (problem: CreateFailure, once: string): string => (problem === 'deleted' ? randomToken() : once)
+
+/** Answers with the page of all keys. `form`: the values of the form that creates a key; `full` shows instead that no slot is free. */
 const keysShower =
   (deps: KeyRoutesDeps) =>
   async (
@@ -133,7 +138,7 @@ const keysShower =
     const notice = (['revoked', 'deleted'] as const).find((change) => change === sent)
     const changes = await ifReadable(deps.readChanges(session.team), deps.log, 'the changes of account keys')
     const view = { csrf: session.csrf, keys: all, form: isFull ? undefined : form, today, notice, changes, notReplaced }
-    respondWithPage(ctx, status, keysPage(view, ctx.state.say, urlsFrom(ctx.path)))
+    respondWithPage(ctx, status, keysPage(view, ctx.state.messages, urlsFrom(ctx.path)))
   }
 
 /** Lists the keys of an owner's team with their use, the oldest first, and requests again what is not durable yet. */
@@ -147,7 +152,7 @@ const keyLister =
     return listed.map((key) => listedKey(key, uses?.get(key.id as EntityId), nowMs()))
   }
 
-/** Undefined if what is for display only cannot be read; the log tells why. */
+/** For what is only displayed: if it cannot be read, logs why, and resolves with undefined. */
 const ifReadable = <T>(read: Promise<T>, log: Logger, what: string): Promise<T | undefined> =>
   read.catch((err: unknown) => {
     log.warn({ err }, `cannot read ${what}`)
@@ -156,20 +161,21 @@ const ifReadable = <T>(read: Promise<T>, log: Logger, what: string): Promise<T |
 
 const showNotice = (ctx: SettingsContext, change: Change): void => seeOther(ctx, `/keys?notice=${change}d`)
 
+/** Shows the plaintext if the key is new, or was created moments ago. `replaced`: the name of the key that it replaces. */
 function showCreatedKey(
   ctx: SettingsContext,
   { plaintext, key, isNew }: CreatedKey,
   nowMs: number,
   replaced?: string,
 ): void {
-  const { say } = ctx.state
+  const { messages } = ctx.state
   // Absolute, because the clock may have been set back since the key was created.
   const isYoung = Math.abs(nowMs - Date.parse(key.createdAt)) <= shownAgainMs
-  const { title, text } = say.shownAlready
-  const at = urlsFrom(ctx.path)
-  const link = { href: at('/keys'), label: say.backToKeys }
+  const { title, text } = messages.shownAlready
+  const urlOf = urlsFrom(ctx.path)
+  const link = { href: urlOf('/keys'), label: messages.backToKeys }
   if (key.state === 'active' && (isNew || isYoung))
-    respondWithPage(ctx, 200, createdPage(key.name, plaintext, replaced, say, at))
+    respondWithPage(ctx, 200, createdPage(key.name, plaintext, replaced, messages, urlOf))
   else respondWithPage(ctx, 409, messagePage({ title: title(key.name), text, link }))
 }
 
@@ -188,11 +194,13 @@ type Creation =
   | { readonly kind: 'failed'; readonly problem: CreateFailure | 'full' }
 
 /**
- * A form that is sent again gets the same key, or joins the creation that is in flight. `isNew` is also true for a key that no page has shown yet,
- * because its creation took longer than the deadline.
+ * Makes the function that creates a key for a form. A form that is sent again gets the same key, or joins the creation that is in flight. `isNew` is also true
+ * for a key that no page has shown yet, because its creation took longer than the deadline.
  */
 export function keyCreator(keys: Pick<AccountKeyManager, 'create'>) {
+  /** By form: session id and token. */
   const inFlight = new Map<string, Promise<CreatedKey>>()
+  /** The forms whose creation was late or incomplete. */
   const unshown = new Set<string>()
   return async (session: OpenSession, { name, expires, once }: CreateForm): Promise<Creation> => {
     const endOfDay = expires === '' ? undefined : `${expires}T23:59:59.999Z`

@@ -3,26 +3,27 @@ import type { TeamId } from '../core/model/ids.ts'
 import type { RedisConnection } from '../core/redis/redis.ts'
 import type { KeyChange } from './keyAudit.ts'
 
-/** How many changes of a team are kept, and for how long after the last one: as long as the records of the audit topic. */
+/** How many changes of a team Redis stores, and for how long after the last one: as long as Kafka retains the audit topic. */
 const maxChanges = 100
 const lifeSeconds = 400 * 86_400
 
+/** Stores a change in Redis; never rejects. */
 export type KeepChange = (change: KeyChange) => Promise<void>
 
 /**
- * Adds changes of keys to the list that the settings area shows. The audit topic is the record of truth: a change is complete without this list, so
- * that the promise never rejects.
+ * Adds changes of keys to the list that the settings area shows. The audit topic has every change, so a change is complete even if this fails; then it is only
+ * logged.
  */
 export const changeKeeper =
   ({ client, keys }: RedisConnection, log: Logger): KeepChange =>
   async (change) => {
     const name = keys.keyChanges(change.team)
-    const kept = [
+    const commands = [
       client.lpush(name, JSON.stringify(change)),
       client.ltrim(name, 0, maxChanges - 1),
       client.expire(name, lifeSeconds),
     ]
-    await Promise.all(kept).catch((err: unknown) =>
+    await Promise.all(commands).catch((err: unknown) =>
       log.warn({ err, teamId: change.team }, 'a change of a key is not listed'),
     )
   }
@@ -34,11 +35,12 @@ export async function readChanges({ client, keys }: RedisConnection, team: TeamI
 }
 
 /**
- * Leaves out repeated changes: each key is created, revoked and deleted once, but a change that was not complete is requested again. Of several, the
- * first one counts, because a repeated deletion knows only the key's id. `changes` are newest first.
+ * Leaves out repeated changes: each key is created, revoked and deleted once, but a change that was not complete is requested again. Of equal changes of a key,
+ * the oldest one stays, because a repeated deletion has only the key's id. `changes` are newest first.
  */
 export function withoutRepetitions(changes: readonly KeyChange[]): readonly KeyChange[] {
   const nameOf = ({ change, key }: KeyChange): string => `${change} ${key.id}`
-  const firsts = new Map(changes.map((change) => [nameOf(change), change]))
-  return changes.filter((change) => firsts.get(nameOf(change)) === change)
+  // In a map, the last value of a name wins, which is the oldest.
+  const oldest = new Map(changes.map((change) => [nameOf(change), change]))
+  return changes.filter((change) => oldest.get(nameOf(change)) === change)
 }

@@ -1,7 +1,9 @@
 import { type AccountKey, maxNameCharacters } from '../core/model/accountKey.ts'
 import { clampToInstants, toInstant } from '../core/model/instant.ts'
 
-/** The day at the end of a replacement's name, by which it differs from the key that it replaces. */
+/* A replacement is a new key with the same name and the present day: `Nightly export (2026-11-21)`. Its owner then revokes the replaced key. */
+
+/** The day at the end of a replacement's name. */
 const daySuffix = / \(\d{4}-\d\d-\d\d\)$/
 const dayMs = 86_400_000
 const daySuffixLength = ' (2026-11-21)'.length
@@ -11,8 +13,7 @@ const stemOf = (name: string): string =>
   [...name.replace(daySuffix, '')].slice(0, maxNameCharacters - daySuffixLength).join('')
 
 /**
- * Name and last day (empty: none) of a key that replaces another one. It has the same name with the present day, and works for as many days as the
- * replaced key from its creation on.
+ * Name and last day (empty: none) of a replacement. It works for as many days as the replaced key, counted from its creation.
  */
 export function replacementOf(
   { name, createdAt, expiresAt }: Pick<AccountKey, 'name' | 'createdAt' | 'expiresAt'>,
@@ -28,7 +29,10 @@ export function replacementOf(
 
 const dayOf = (epochMs: number): string => toInstant(epochMs).slice(0, '2026-11-21'.length)
 
-/** The newest of `keys` that replaces a key, by its name: nothing else tells what a key was created for. `keys` are active, the oldest first. */
+/**
+ * The newest of `keys` that replaces `key`; undefined if none does. A replacement is recognised by its name, because nothing else states what a key was
+ * created for. `keys` are active, the oldest first.
+ */
 export const replacementAmong = <Key extends Pick<AccountKey, 'name' | 'createdAt'>>(
   key: Pick<AccountKey, 'name' | 'createdAt'>,
   keys: readonly Key[],

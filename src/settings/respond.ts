@@ -9,20 +9,23 @@ import { catalogues, csrfField, type Page, urlsFrom } from './pages/parts.ts'
 
 export type SettingsState = {
   requestId: string
-  say: Messages
+  /** The texts in the language of the request. */
+  messages: Messages
+  /** Of the signed-in owner; missing without one. */
   session?: { readonly team: TeamId; readonly csrf: string }
 }
 
 export type SettingsContext = RouterContext<SettingsState, object>
 export type SettingsMiddleware = RouterMiddleware<SettingsState, object>
 
+/** In answers with the status 503. */
 const retryAfterSeconds = 5
 const languageCookie = 'tidemark-language'
 const yearMs = 365 * 86_400_000
 
 /**
- * The language in the URL (then stored in a cookie), else in the cookie, else the browser's. `isSecure`: whether cookies are `Secure`; behind a TLS
- * proxy, Koa itself sees a plain connection.
+ * Chooses the language: the one in the URL, which a cookie then stores; otherwise the one in the cookie; otherwise the browser's. `isSecure`: whether cookies
+ * are `Secure`; Koa itself cannot determine this, because behind a TLS proxy its connection is plain.
  */
 export const chooseLanguage =
   (isSecure: boolean): SettingsMiddleware =>
@@ -32,35 +35,36 @@ export const chooseLanguage =
     const chosen = catalogues.find(({ language }) => language === sent)
     if (chosen !== undefined) ctx.cookies.set(languageCookie, chosen.language, { maxAge: yearMs, sameSite: 'lax' })
     const stored = ctx.cookies.get(languageCookie)
-    ctx.state.say = chosen ?? preferredOf<Messages>(catalogues, [stored, ...ctx.acceptsLanguages()])
+    ctx.state.messages = chosen ?? preferredOf<Messages>(catalogues, [stored, ...ctx.acceptsLanguages()])
     return next()
   }
 
-const own = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
-export const assets = pageAssets('/assets', readStyle(own('settings.css')), readText(own('settings.js')))
+const ownFile = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
+export const assets = pageAssets('/assets', readStyle(ownFile('settings.css')), readText(ownFile('settings.js')))
 
+/** Answers with a page in the language of the request, below the bar with the languages and, for an owner, the team and the button to sign out. */
 export function respondWithPage(ctx: SettingsContext, status: number, { title, content }: Page): void {
-  const { say, session } = ctx.state
-  const at = urlsFrom(ctx.path)
+  const { messages, session } = ctx.state
+  const urlOf = urlsFrom(ctx.path)
   const { style, script, icon } = assets.paths
-  const other = urlInOtherLanguages(ctx)
+  const switchUrl = urlInOtherLanguages(ctx)
   ctx.status = status
   if (status === 503) ctx.set('Retry-After', String(retryAfterSeconds))
   ctx.type = 'html'
-  ctx.set('Content-Language', say.language)
+  ctx.set('Content-Language', messages.language)
   ctx.vary('Accept-Language, Cookie')
   const document = htmlDocument({
-    language: say.language,
-    title: `${title} – ${say.area}`,
-    assets: { style: at(style), icon: at(icon) },
-    head: html`<script src="${at(script)}" defer></script>`,
-    brand: { name: say.area, href: at('/keys') },
-    barEnd: html`${other === undefined ? '' : languageSwitch(catalogues, say, other)}
+    language: messages.language,
+    title: `${title} – ${messages.area}`,
+    assets: { style: urlOf(style), icon: urlOf(icon) },
+    head: html`<script src="${urlOf(script)}" defer></script>`,
+    brand: { name: messages.area, href: urlOf('/keys') },
+    barEnd: html`${switchUrl === undefined ? '' : languageSwitch(catalogues, messages, switchUrl)}
 ${
   session === undefined
     ? ''
-    : html`<span class="text-light">${say.signedInFor(session.team)}</span>
-<form method="post" action="${at('/sign-out')}">${csrfField(session.csrf)}<button class="outline">${say.signOut}</button></form>`
+    : html`<span class="text-light">${messages.signedInFor(session.team)}</span>
+<form method="post" action="${urlOf('/sign-out')}">${csrfField(session.csrf)}<button class="outline">${messages.signOut}</button></form>`
 }`,
     main: content,
   })
@@ -68,14 +72,15 @@ ${
 }
 
 /**
- * The target of the language switch; `''`: this page. Undefined after a POST, which a link cannot repeat. A sign-in link works once, so its page
- * links to the list of keys.
+ * The page to which the links of the other languages lead; `''`: this page. Undefined after a POST, which a link cannot repeat. The page of `/sign-in` leads to
+ * the list of keys, because a sign-in link works once.
  */
 function urlInOtherLanguages({ method, path }: SettingsContext): string | undefined {
   if (method !== 'GET' && method !== 'HEAD') return undefined
   return path === '/sign-in' ? urlsFrom(path)('/keys') : ''
 }
 
+/** Redirects to a path of the settings area. */
 export function seeOther(ctx: SettingsContext, path: string): void {
   ctx.status = 303
   ctx.redirect(urlsFrom(ctx.path)(path))

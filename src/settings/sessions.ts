@@ -8,40 +8,45 @@ import type { SettingsContext, SettingsMiddleware } from './respond.ts'
 /** `sub`: the product's name for the signed-in person. */
 export type Owner = { readonly team: TeamId; readonly sub: string }
 
-/** `csrf` is in every form. `secret` is never sent to the browser. `id` is stored only in the browser. */
+/** A session of an owner. `csrf` is in every form. `secret` is never sent to the browser. `id` is stored only in the browser, as a cookie. */
 export type OpenSession = Owner & { readonly csrf: string; readonly secret: string; readonly id: string }
 
 export const sessionLifeMs = 15 * 60_000
-const randomLength = 32
+const randomBytesCount = 32
+/** So many bytes in base64url. */
 const idPattern = /^[A-Za-z0-9_-]{43}$/
 
-/** `form` is empty except for a POST. */
+/** Handles a request of a signed-in owner. `form`: what a POST has sent; empty for other methods. */
 type OwnerHandler = (ctx: SettingsContext, session: OpenSession, form: URLSearchParams) => Promise<void>
 
 export interface Sessions {
   /** Opens a session, and ends the browser's former session (against session fixation). */
   start(ctx: SettingsContext, owner: Owner): Promise<void>
   end(ctx: SettingsContext, session: Pick<OpenSession, 'id'>): Promise<void>
-  /** Throws `no-session` without a session, and `foreign-form` for a POST without the session's CSRF token. */
+  /**
+   * Makes a middleware that calls `handle` with the request's session. It throws `no-session` without a session, and `foreign-form` for a POST without the
+   * session's CSRF token.
+   */
   forOwner(handle: OwnerHandler): SettingsMiddleware
 }
 
 /**
  * Redis stores a session under the digest of its id, so that nobody can take over a session by reading Redis. The cookie's prefix `__Host-` prevents
- * other hosts of the same domain from setting it.
+ * other hosts of the same domain from setting the cookie. `isSecure`: whether browsers reach the settings area by https.
  */
 export function createSessions({ client, keys }: RedisConnection, isSecure: boolean): Sessions {
   const cookie = isSecure ? '__Host-tidemark-session' : 'tidemark-session'
-  const random = (): string => randomBytes(randomLength).toString('base64url')
+  const random = (): string => randomBytes(randomBytesCount).toString('base64url')
   const keyOf = (id: string): string => keys.session(hash('sha256', id))
+  /** The session id in the request's cookie; undefined if it has none. */
   const idIn = (ctx: SettingsContext): string | undefined => {
     const id = ctx.cookies.get(cookie)
     return id !== undefined && idPattern.test(id) ? id : undefined
   }
   return {
     start: async (ctx, owner) => {
-      const former = idIn(ctx)
-      if (former !== undefined) await fromRedis(client.del(keyOf(former)))
+      const formerId = idIn(ctx)
+      if (formerId !== undefined) await fromRedis(client.del(keyOf(formerId)))
       const session = { ...owner, csrf: random(), secret: random() }
       const id = random()
       await fromRedis(client.set(keyOf(id), JSON.stringify(session), 'PX', sessionLifeMs))
@@ -55,11 +60,12 @@ export function createSessions({ client, keys }: RedisConnection, isSecure: bool
     forOwner: (handle) => async (ctx) => {
       const id = idIn(ctx) ?? ''
       const text = id === '' ? null : await fromRedis(client.get(keyOf(id)))
-      // Unknown, expired or ended.
-      if (text === null) throw settingsError('no-session')
+      const isKnown = text !== null
+      if (!isKnown) throw settingsError('no-session')
       const session = { ...(JSON.parse(text) as Omit<OpenSession, 'id'>), id }
       ctx.state.session = session
-      await handle(ctx, session, ctx.method === 'POST' ? await readForm(ctx, session.csrf) : new URLSearchParams())
+      const form = ctx.method === 'POST' ? await readForm(ctx, session.csrf) : new URLSearchParams()
+      await handle(ctx, session, form)
     },
   }
 }
@@ -77,14 +83,14 @@ export const requireSameOrigin =
 
 const maxFormBytes = 16 * 1024
 
-/** The connection is closed, because the unread rest of the body would be parsed as the next request. */
-const headers = { Connection: 'close' }
+/** After a form that is too large: the unread rest of the body would be parsed as the next request. */
+const closesConnection = { Connection: 'close' }
 
 async function readForm(ctx: SettingsContext, csrf: string): Promise<URLSearchParams> {
   const { req, request } = ctx
   const text = await readBody(req, { limit: maxFormBytes, length: request.length, encoding: 'utf-8' }).catch(
     (error: Error & { type?: unknown }) => {
-      throw error.type === 'entity.too.large' ? settingsError('form-too-large', { headers }) : error
+      throw error.type === 'entity.too.large' ? settingsError('form-too-large', { headers: closesConnection }) : error
     },
   )
   const form = new URLSearchParams(text)

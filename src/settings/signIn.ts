@@ -12,6 +12,7 @@ import { messagePage } from './pages/parts.ts'
 import { respondWithPage, type SettingsState, seeOther } from './respond.ts'
 import type { Owner, Sessions } from './sessions.ts'
 
+/** The product sends an owner to `/sign-in?token=…`, with a token (JWT) that names team and person. A token signs in once. */
 export const signInRoutes = (
   verifyToken: VerifyToken,
   consumeToken: ConsumeToken,
@@ -35,17 +36,19 @@ export const signInRoutes = (
         seeOther(ctx, '/signed-out')
       }),
     )
-    .get('/signed-out', (ctx) => respondWithPage(ctx, 200, messagePage(ctx.state.say.signedOut)))
+    .get('/signed-out', (ctx) => respondWithPage(ctx, 200, messagePage(ctx.state.messages.signedOut)))
 
+/** How far the clocks of the product and of this process may differ. */
 const toleranceSeconds = 5
+/** A token must expire within this time. */
 const maxLifeSeconds = 300
 /** Longer than any process accepts a token, even if its clock is wrong, or it waits for the product's public keys. */
 const usedForMs = 2 * maxLifeSeconds * 1_000
 
-/** Resolves to false if the token was used before. */
+/** Notes that a token is used. Resolves with false if it was used before. */
 type ConsumeToken = (tokenId: string) => Promise<boolean>
 
-/** Used tokens stay in Redis until no process accepts them any more, so that each signs in only once. */
+/** Used tokens stay in Redis until no process would accept them any more. */
 export const usedTokens =
   ({ client, keys }: RedisConnection): ConsumeToken =>
   async (tokenId) => {
@@ -55,10 +58,11 @@ export const usedTokens =
 
 type SignInConfig = Pick<Config, 'files' | Extract<keyof Config, `SIGN_IN_${string}`>>
 
-/** Of an owner's name, and of a token's id. */
+/** How long an owner's name (`sub`) and a token's id (`jti`) may be. */
 const maxCharacters = 200
+/** How long the product may take to answer with its public keys. */
 const fetchTimeoutMs = 3_000
-/** Two lists, against algorithm confusion: a public key must not be accepted as a shared secret. */
+/** Two lists, so that nobody can sign a token with a public key as if it were the shared secret. */
 const secretAlgorithms = ['HS256']
 const publicKeyAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
 
@@ -73,7 +77,7 @@ const claimsSchema = z.object({
   jti: z.string().min(1).max(maxCharacters),
 })
 
-/** Rejects with `link-expired`, `link-not-valid`, `not-owner` or `unavailable`. */
+/** Verifies a sign-in token. Rejects with the error `link-expired`, `link-not-valid`, `not-owner` or `unavailable`. */
 type VerifyToken = (token: string) => Promise<{ readonly owner: Owner; readonly tokenId: string }>
 
 export function tokenVerifier(config: SignInConfig, nowMs: () => number): VerifyToken {
@@ -95,7 +99,8 @@ export function tokenVerifier(config: SignInConfig, nowMs: () => number): Verify
     const claims = claimsSchema.safeParse(payload)
     if (!claims.success) throw settingsError('link-not-valid')
     const { sub, team, role, exp, jti } = claims.data
-    if (exp * 1_000 > now + (maxLifeSeconds + toleranceSeconds) * 1_000) throw settingsError('link-not-valid')
+    const latestExpiryMs = now + (maxLifeSeconds + toleranceSeconds) * 1_000
+    if (exp * 1_000 > latestExpiryMs) throw settingsError('link-not-valid')
     if (role !== 'owner') throw settingsError('not-owner')
     return { owner: { team, sub }, tokenId: jti }
   }

@@ -21,7 +21,7 @@ import { type CompleteUnread, unreadChanges } from './unreadChanges.ts'
 
 const defaultPort = 3_001
 
-/** Listens once the checks pass, or after three seconds, so also while an engine is unreachable. */
+/** Starts the settings area. It listens once the checks pass, or after three seconds: also while an engine is unreachable. */
 export async function startSettings(service: Serving, nowMs: () => number = Date.now) {
   const { config, log, release } = service
   const { redis, accountKeys: store } = openStores(service)
@@ -44,7 +44,7 @@ export async function startSettings(service: Serving, nowMs: () => number = Date
   const port = portOf(server)
   // The app is made only now: its origin contains the port, which the system may have chosen.
   const origin = config.SETTINGS_URL ?? `http://127.0.0.1:${port}`
-  const app = listen(service, origin, keys, unreadChanges(store, keys, nowMs), redis, nowMs)
+  const app = assembleApp(service, origin, keys, unreadChanges(store, keys, nowMs), redis, nowMs)
   log.info({ port }, 'listening')
 
   return { port, checks }
@@ -58,8 +58,8 @@ export const command = serviceCommand({
   start: startSettings,
 })
 
-/** `origin`: the settings area's origin for browsers. */
-function listen(
+/** The app that answers requests. `origin`: the settings area's origin for browsers. */
+function assembleApp(
   { config, log, metrics }: Opening,
   origin: string,
   keys: AccountKeyManager,
@@ -90,7 +90,7 @@ function listen(
 
 const headersOfClientErrors = { ...securityHeaders, 'Content-Type': 'text/plain; charset=utf-8' }
 
-/** In plain text, because no browser sends bytes that the HTTP server cannot parse. */
+/** Answers bytes that the HTTP server cannot parse. In plain text, because no browser sends such bytes. */
 const answerClientError = (log: Logger): Refuse =>
   refuseAndLog(log, headersOfClientErrors, 'GET, HEAD, POST', (reason) => `${STATUS_CODES[statusOf[reason]]}\n`)
 
@@ -99,6 +99,7 @@ const serveAssets: SettingsMiddleware = (ctx, next) => {
   return file === undefined ? next() : respondWithFile(ctx, file)
 }
 
+/** For requests that no route has answered: 405 if the path exists for other methods, otherwise 404. */
 const rejectUnrouted: SettingsMiddleware = (ctx) => {
   const allowed = new Set(ctx.matched?.flatMap(({ methods }) => methods))
   if (allowed.size === 0) throw settingsError('not-found')

@@ -2,9 +2,10 @@ import type { TeamId } from '../core/model/ids.ts'
 import type { AccountKeyStore } from '../core/redis/accountKeyStore.ts'
 import type { AccountKeyManager } from './accountKeyManager.ts'
 
-/** A change counts as missing after this time, which is longer than an indexer takes to read the record of a complete change. */
+/** A change whose record no indexer has read after this time may not be in Kafka: an indexer usually takes less time to read a record. */
 const unreadMs = 60_000
 
+/** Completes the unread changes of a team's keys. */
 export type CompleteUnread = (team: TeamId) => Promise<void>
 
 /**

@@ -5,7 +5,7 @@ import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/redis/accountKeyStore.ts'
 import { countRequests } from '../../src/core/redis/countRequests.ts'
-import { findKeys, type LookUp, shareLookups } from '../../src/core/redis/keyLookups.ts'
+import { findKeys, type LookUpKey, shareLookups } from '../../src/core/redis/keyLookups.ts'
 import { keyState } from '../support/entities.ts'
 import { useRedis } from '../support/redisPair.ts'
 
@@ -41,7 +41,7 @@ test('one call finds several keys, except unknown keys and keys that two teams c
 })
 
 describe('Requests that arrive during a look-up of keys', () => {
-  let lookUp: LookUp
+  let lookUp: LookUpKey
   beforeEach(() => {
     lookUp = shareLookups(redis, countRequests(redis, 120))
   })
@@ -76,7 +76,7 @@ describe('Requests that arrive during a look-up of keys', () => {
 })
 
 describe('A request is counted', () => {
-  const lookUpIn = (): LookUp => shareLookups(redis, countRequests(redis, 120))
+  const lookUpIn = (): LookUpKey => shareLookups(redis, countRequests(redis, 120))
   const digest = digestOf('rqp_acct_one')
   const counters = async (): Promise<string[]> => {
     const found = await redis.client.keys(`${redis.keys.limitPrefix}*`)

@@ -4,7 +4,7 @@ import { type AppendPosition, appendPositionOf } from '../../src/core/kafka/sour
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import type { Digest, EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import { AccountKeyStore } from '../../src/core/redis/accountKeyStore.ts'
-import { type LookUp, shareLookups } from '../../src/core/redis/keyLookups.ts'
+import { type LookUpKey, shareLookups } from '../../src/core/redis/keyLookups.ts'
 import { redisKeys } from '../../src/core/redis/redisKeys.ts'
 import { clearRedis } from '../support/clearRedis.ts'
 import { keyState } from '../support/entities.ts'
@@ -71,7 +71,7 @@ function liveIn(records: readonly Appended[]): Live[] {
 }
 const nameOf = ({ teamId, keyId }: Pick<Appended, 'teamId' | 'keyId'>): string => `${teamId}/${keyId}`
 
-type Store = AccountKeyStore & { readonly lookUp: LookUp }
+type Store = AccountKeyStore & { readonly lookUp: LookUpKey }
 
 /** A digest opens the one live key that claims it, unless that has live records in two partitions. */
 function openedBy(records: readonly Appended[]): Map<Digest, string> {

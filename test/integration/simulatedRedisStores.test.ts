@@ -13,7 +13,7 @@ import {
 } from '../../src/core/model/ids.ts'
 import { AccountKeyStore, AccountKeysIncomplete } from '../../src/core/redis/accountKeyStore.ts'
 import { countRequests } from '../../src/core/redis/countRequests.ts'
-import { type LookUp, shareLookups } from '../../src/core/redis/keyLookups.ts'
+import { type LookUpKey, shareLookups } from '../../src/core/redis/keyLookups.ts'
 import { countKeyUse } from '../../src/core/redis/keyUse.ts'
 import { readVersionsOf } from '../../src/core/redis/listVersions.ts'
 import { readLogStates, storeLogStates } from '../../src/core/redis/logStates.ts'
@@ -42,7 +42,7 @@ const minuteMs = 60_000
 type Side = {
   readonly link: RedisConnection
   readonly store: AccountKeyStore
-  readonly lookUp: LookUp
+  readonly lookUp: LookUpKey
   /** The same tokens on both sides. */
   newToken(): string
   replay: { complete(): Promise<boolean> }

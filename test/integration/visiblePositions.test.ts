@@ -3,7 +3,7 @@ import { randomToken, type TeamId, teamList } from '../../src/core/model/ids.ts'
 import { readVersionsOf } from '../../src/core/redis/listVersions.ts'
 import { readVisibleList } from '../../src/core/redis/readVisiblePositions.ts'
 import { acquireSwitchLock, readServing, releaseSwitchLock, setServing } from '../../src/core/redis/serving.ts'
-import { type AskedSwitch, switchServing } from '../../src/core/redis/switchServing.ts'
+import { type RequestedSwitch, switchServing } from '../../src/core/redis/switchServing.ts'
 import { knowsDeletions, type PublishedRound, publishVisiblePositions } from '../../src/core/redis/visiblePositions.ts'
 import { readFreshness } from '../support/freshness.ts'
 import { useRedis } from '../support/redisPair.ts'
@@ -94,7 +94,7 @@ test('while a rebuild switches, the serving generation cannot publish positions,
 })
 
 /** A switch to the second generation, which has reached `to` of each topic. */
-const switchAt = (to: bigint, changes: Partial<AskedSwitch> = {}) =>
+const switchAt = (to: bigint, changes: Partial<RequestedSwitch> = {}) =>
   switchServing(redis, {
     ...{ holder: 'rebuild', from: first, to: { tag: second, indices: visibleRound({}).indices } },
     cursorKeys: visibleRound({}).cursorKeys,

@@ -14,7 +14,7 @@ import { beginsLikeOurs, unknownNameProblems } from './unknownNames.ts'
 /** An engine, by the setting of its address. */
 export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
 
-/** What a process cannot do without: an engine, or the sign-in of team owners. A need's variables must be set. */
+/** What a process cannot do without: an engine, or the sign-in of team owners. The variables for it must be set. */
 export type Need = Engine | 'sign-in'
 
 const topics = {
@@ -83,18 +83,19 @@ const environmentSchema = z.object({
 type Settings = z.output<typeof environmentSchema>
 
 export type Config = Settings & {
-  /** Undefined if no variable names a file. */
+  /** Reads files of settings again (`latest`). Undefined if no variable names a file. */
   readonly files?: ReloadedSettings<Config>
 }
 
 /** The configuration with the present content of its files. Clients read it whenever they connect. */
 export const latest = <Given extends Partial<Config>>(config: Given): Given | Config => config.files?.latest() ?? config
 
-/** Without `REDIS_URL_FILE` and the like (`fileVariables`). */
+/** Every variable, without `REDIS_URL_FILE` and the like (`fileVariables`). */
 export const variableNames: ReadonlySet<string> = new Set(Object.keys(environmentSchema.shape))
 
-/** Returns every problem at once, each with the variable's name as its path. */
+/** Reads and checks the environment. Returns every problem at once, each with the variable's name as its path. */
 export function readConfig(environment: Environment, needed: readonly Need[]): ConfigResult<Config> {
+  // An empty variable counts as not set.
   const nonEmpty: Environment = Object.fromEntries(Object.entries(environment).filter(([, value]) => value))
   const { values: withSecrets, problems: fileProblems } = readSecretFiles(nonEmpty)
   const parsed = environmentSchema.safeParse(withSecrets)
@@ -108,6 +109,7 @@ export function readConfig(environment: Environment, needed: readonly Need[]): C
     ...combinationProblems(withSecrets),
     ...unknownNameProblems(nonEmpty, variableNames),
   ]
+  // If the file of a variable cannot be read, the variable seems not set: only the file's problem is reported.
   const problems = [...fileProblems.values(), ...otherProblems.filter(({ path }) => !fileProblems.has(path))]
   if (!parsed.success || problems.length > 0) return { ok: false, problems }
   const hasFiles = Object.keys(nonEmpty).some((name) => name.endsWith('_FILE') && beginsLikeOurs(name))
@@ -149,7 +151,7 @@ const mechanismVariables = [
   },
   { mechanisms: ['aws-msk-iam'], names: ['AWS_REGION'] },
 ]
-/** If the first variable of a pair is set, the second would be ignored. */
+/** Pairs of which only one variable may be set: otherwise the second would be ignored. */
 const alternatives = [
   ['ELASTICSEARCH_API_KEY', 'ELASTICSEARCH_USERNAME'],
   ['SIGN_IN_SECRET', 'SIGN_IN_JWKS_URL'],
@@ -217,18 +219,18 @@ const usersIn = (urls: readonly string[]): string[] =>
     return username === '' ? [] : [`${username}:${password}`]
   })
 
-/** A client certificate needs its own key. */
+/** A client certificate without its own key. */
 const keyProblems = (environment: Environment): Problem[] =>
   clientCertificates.flatMap(([certificate, path]) => {
     // Parsed once more here, because the schema returns no values at all if one variable is invalid.
     const pem = values.certificates.safeParse(environment[certificate]).data
     const key = values.privateKey.safeParse(environment[path]).data
     if (pem === undefined || key === undefined) return []
-    const fits = new X509Certificate(pem).checkPrivateKey(createPrivateKey(key))
-    return fits ? [] : [{ path, rule: `holds another key than that of ${certificate}` }]
+    const isOwnKey = new X509Certificate(pem).checkPrivateKey(createPrivateKey(key))
+    return isOwnKey ? [] : [{ path, rule: `holds another key than that of ${certificate}` }]
   })
 
-/** A mechanism needs its own variables; the variables of another mechanism would be ignored. */
+/** Missing variables of the chosen SASL mechanism, and variables of other mechanisms, which would be ignored. */
 function mechanismProblems(environment: Environment): Problem[] {
   const { KAFKA_SASL_MECHANISM: mechanism = '', KAFKA_SSL, KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE } = environment
   const isUnencrypted = KAFKA_SSL !== 'true' && (KAFKA_SSL_CA_FILE ?? KAFKA_SSL_CERT_FILE) === undefined
@@ -241,12 +243,16 @@ function mechanismProblems(environment: Environment): Problem[] {
       : `is only for KAFKA_SASL_MECHANISM=${mechanisms.join(' or ')}`
     // The scope is optional. AWS_REGION may be set for other programs.
     const exempt = isChosen ? 'KAFKA_OAUTH_SCOPE' : 'AWS_REGION'
-    const wrong = names.filter((name) => name !== exempt && isChosen === (environment[name] === undefined))
+    const wrong = names.filter((name) => {
+      const isSet = environment[name] !== undefined
+      return name !== exempt && isSet !== isChosen
+    })
     problems.push(...wrong.map((path) => ({ path, rule })))
   }
   return problems
 }
 
+/** Two variables that name the same topic. */
 function topicProblems(environment: Environment): Problem[] {
   const topicOf = new Map(
     Object.entries(topics).map(([name, topic]) => [name, environment[name] ?? topic.parse(undefined)]),

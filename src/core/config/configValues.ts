@@ -13,7 +13,7 @@ export const itemsOf = (value: string | undefined): string[] =>
 
 const controlCharacter = /\p{Cc}/u
 
-/** Empty counts as not set. Refuses control characters, such as the line breaks that often come with a secret that was read from a file. */
+/** The value of a variable; an empty one counts as not set. Refuses control characters, such as the line break at the end of a secret from a file. */
 export const setting = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((value, context) => {
     if (typeof value === 'string' && controlCharacter.test(value))
@@ -27,7 +27,7 @@ const trueOrFalse = z.enum(['true', 'false']).transform((value) => value === 'tr
 export const flag = setting(trueOrFalse.optional())
 export const flagOn = setting(trueOrFalse.default(true))
 
-/** If `isValid` refuses a text, later rules are not checked. */
+/** Text of which `isValid` is true. If it is false, later rules are not checked (`abort`). */
 const checked = (isValid: (value: string) => boolean, error: string) =>
   z.string().refine(isValid, { error, abort: true })
 const matching = (pattern: RegExp, rule: string) => z.string().regex(pattern, rule)
@@ -62,8 +62,9 @@ const isHost = (value: string): boolean => isIP(value) !== 0 || hostNamePattern.
 export const host = checked(isHost, 'must be an IP address or a host name, without a port')
 export const hostNames = list(matching(hostNamePattern, 'must be host names without ports, separated by commas'))
 
+/** `redis.example:6379`, or `[::1]:6379`. */
 const hostAndPortPattern = /^(?:\[(?<address>[^\s\]]+)\]|(?<name>[^\s/:@[\]]+)):(?<digits>\d+)$/
-/** IPv6 addresses are in brackets. Undefined for anything but `host:port`. */
+/** Parses `host:port`, an IPv6 address being in brackets; undefined for other text. */
 export function hostAndPort(value: string): { readonly host: string; readonly port: number } | undefined {
   const { address, name = address, digits = '' } = hostAndPortPattern.exec(value)?.groups ?? {}
   if (name === undefined || !isInteger(digits, 1, maxPort) || (address !== undefined && !isIPv6(address)))
@@ -74,7 +75,7 @@ export function hostAndPort(value: string): { readonly host: string; readonly po
 const addressRule = `must be host:port, separated by commas, ports from 1 to ${maxPort}`
 export const sentinels = list(parsed(hostAndPort, addressRule))
 const broker = checked((item) => hostAndPort(item) !== undefined, addressRule)
-/** KafkaJS splits host and port at the first colon. */
+/** Without IPv6 addresses, because KafkaJS splits host and port at the first colon. */
 export const brokers = list(broker.regex(/^[^[]/, 'must not be IPv6 addresses'))
 
 export const baseUrl = checked(
@@ -104,7 +105,7 @@ export const elasticsearchUrls = list(
   ),
 )
 
-/** The client would read other text as database 0. */
+/** Whether a URL names a database by its number (`/2` or `?db=2`), or none. The client would read other text as database 0. */
 const hasValidDatabase = (value: string): boolean => {
   const { pathname = '', searchParams } = URL.parse(value) ?? {}
   return /^\/?(\d{1,9})?$/.test(pathname) && /^\d{0,9}$/.test(searchParams?.get('db') ?? '')
@@ -115,7 +116,7 @@ export const redisUrl = engineUrl(/^rediss?:$/, 'must be a redis:// or rediss://
   .transform((value) => value.replace(/^(rediss?:\/\/[^/?#]*\/)0+(?=$|[?#])/i, '$1'))
 
 const isLoopback = (hostname: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
-/** Nobody must read or change a sign-in or a token on its way. */
+/** Whether nobody can read or change what is sent to a URL, such as a sign-in or a token. */
 const isSecureUrl = (value: string): boolean => {
   const url = URL.parse(value)
   return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
@@ -141,14 +142,14 @@ const pemFile = (isValid: (pem: string) => boolean, rule: string) =>
     return z.NEVER
   })
 
-/** With a file without certificates, TLS trusts no server, and every connection fails without a clear reason. */
+/** Refuses a file without certificates: with it, TLS would trust no server, and every connection would fail without a clear reason. */
 export const certificates = pemFile((pem) => {
   const blocks = pem.match(/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----[^-]*-----END \1?CERTIFICATE-----/g) ?? []
   for (const block of blocks) new X509Certificate(block)
   return blocks.length > 0
 }, 'holds no certificate in PEM')
 
-/** There is no variable for a passphrase. */
+/** Refuses a key with a passphrase: there is no variable for it. */
 export const privateKey = pemFile(
   (pem) => attempt(() => createPrivateKey(pem)) !== undefined,
   'holds no private key in PEM without a passphrase',

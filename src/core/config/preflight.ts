@@ -10,10 +10,12 @@ export type Address = { readonly host: string; readonly port: number }
 /** Certificates and key in PEM. `ca` defaults to Node's authorities. */
 export type Tls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key'>
 
+/** How a starting process checks an engine's certificates, and the settings by which the engine admits this process. */
 export type EngineProbe = {
   readonly engine: Engine
+  /** The setting of the certificate authorities for this engine. */
   readonly caSetting: keyof Config
-  /** Missing for an engine to which this process sends no certificate. */
+  /** The setting of this process's own certificate. Missing for an engine to which it sends none. */
   readonly certificateSetting?: keyof Config
   readonly tls: Tls
   /** TLS addresses, whose certificates are checked. */
@@ -28,7 +30,10 @@ export type ProbeOutcome =
   | { readonly kind: 'rejected'; readonly problem: Problem }
   | { readonly kind: 'unreachable' }
 
-/** A service starts even if an engine hangs, and repeats the probe with `probeLater`. A command can do nothing without its engines, so it waits longer. */
+/**
+ * How long a probe waits for an engine. A service starts even if an engine hangs, and repeats the probe with `probeLater`. A command can do nothing without its
+ * engines, so it waits longer.
+ */
 export const probeDeadlineMs = { service: 3_000, command: 10_000 }
 const retryMs = 2_000
 
@@ -41,7 +46,9 @@ export async function probe(
   const deadline = AbortSignal.timeout(deadlineMs)
   const signal = stop === undefined ? deadline : AbortSignal.any([deadline, stop])
   const credentials = engine.tryCredentials(signal)
+  // It is awaited only after the certificates; a rejection until then must not count as unhandled.
   credentials.catch(() => undefined)
+  // How long an engine gets to judge the certificate of this process.
   const judgementMs = Math.ceil(deadlineMs / 3)
   // An address that does not answer is no problem: `tryCredentials` rejects if no address answers.
   const certificateProblems = await Promise.all(
@@ -55,7 +62,7 @@ export async function probe(
   }
 }
 
-/** Rejects once `signal` aborts. */
+/** Repeats the probe until the engine accepts or rejects the settings. Rejects once `signal` aborts. */
 export async function probeLater(
   engine: EngineProbe,
   signal: AbortSignal,
@@ -82,7 +89,7 @@ async function certificateProblem(
     ...(isIP(host) === 0 && { servername: host }),
     ...engine.tls,
   })
-  // In TLS 1.3 the client is connected before the engine has checked its certificate. If the engine accepts the certificate, it sends a session.
+  // In TLS 1.3 the client is connected before the engine has checked the client's certificate. If the engine accepts it, it sends a session.
   const sessionReceived = once(socket, 'session', {
     signal: AbortSignal.any([signal, AbortSignal.timeout(judgementMs)]),
   })
@@ -117,11 +124,13 @@ function clientCertificateProblem(
   return { path, rule: `${rule}, by ${engine}` }
 }
 
+/** Rejects with the reason of `signal` once it aborts; never resolves. */
 export async function aborted(signal: AbortSignal): Promise<never> {
   if (!signal.aborted) await once(signal, 'abort')
   throw signal.reason
 }
 
+/** Host and port of a URL; an IPv6 address without its brackets. */
 export function addressIn(url: string, defaultPort: number): Address {
   const { hostname, port } = new URL(url)
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) || defaultPort }

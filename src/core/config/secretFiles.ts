@@ -3,7 +3,7 @@ import type { Problem } from '../model/schema.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Secrets, and addresses and users, which stores of secrets often contain, too. */
+/** The variables whose value may be in a file: secrets, and also addresses and users, because stores of secrets often contain them. */
 const secrets = [
   'ELASTICSEARCH_URL',
   'ELASTICSEARCH_USERNAME',
@@ -28,6 +28,7 @@ type WithSecrets = {
   readonly problems: ReadonlyMap<string, Problem>
 }
 
+/** Reads the files that variables such as `REDIS_URL_FILE` name. */
 export function readSecretFiles(environment: Environment): WithSecrets {
   const values: Record<string, string | undefined> = { ...environment }
   const problems = new Map<string, Problem>()
@@ -45,6 +46,7 @@ export function readSecretFiles(environment: Environment): WithSecrets {
   return { values, problems }
 }
 
+/** `ok` is false if any setting has a problem. */
 export type ConfigResult<Settings> =
   | { readonly ok: true; readonly config: Settings }
   | { readonly ok: false; readonly problems: readonly Problem[] }
@@ -57,17 +59,19 @@ export interface ReloadedSettings<Settings> {
   onProblems(problems: readonly Problem[]): void
 }
 
+/** The files are read again at most this often. */
 const rereadMs = 1_000
 
-/** `initial`: the settings until the first rereading. */
+/** `initial`: the settings until the files are read again. `read`: reads them with all other settings. */
 export function reloadedSettings<Settings>(
   initial: Settings,
   read: () => ConfigResult<Settings>,
 ): ReloadedSettings<Settings> {
   let settings = initial
   let readAtMs = performance.now()
-  let reported = ''
-  const files: ReloadedSettings<Settings> = {
+  /** The problems that were reported last, as JSON; empty once the files were usable again. */
+  let reportedProblems = ''
+  const reloaded: ReloadedSettings<Settings> = {
     onProblems: () => undefined,
     latest: () => {
       if (performance.now() - readAtMs < rereadMs) return settings
@@ -75,14 +79,14 @@ export function reloadedSettings<Settings>(
       const reread = read()
       if (reread.ok) {
         settings = reread.config
-        reported = ''
+        reportedProblems = ''
         return settings
       }
       const problems = JSON.stringify(reread.problems)
-      if (problems !== reported) files.onProblems(reread.problems)
-      reported = problems
+      if (problems !== reportedProblems) reloaded.onProblems(reread.problems)
+      reportedProblems = problems
       return settings
     },
   }
-  return files
+  return reloaded
 }

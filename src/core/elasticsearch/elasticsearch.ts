@@ -15,13 +15,17 @@ import { printable } from '../monitoring/log.ts'
 /** `requestTimeout` (ms): by default `defaultRequestTimeoutMs`. */
 export type RequestOptions = { readonly signal: AbortSignal; readonly requestTimeout?: number }
 
-/** Returns an answer in bytes as it is. Parsing would reorder names and lose digits of documents, which the API serves byte for byte. */
+/**
+ * Parses answers, except those that were requested as bytes (`asBytes`): parsing would reorder names and lose digits of documents, which the API serves byte
+ * for byte.
+ */
 export class RawSerializer extends Serializer {
   override deserialize<T = unknown>(json: string | Uint8Array): T {
     return typeof json === 'string' ? super.deserialize<T>(json) : (json as T)
   }
 }
 
+/** Marks a request whose answer is returned as bytes. */
 export const bytesContext = { isForBytes: true }
 
 /** Options for an answer as bytes of JSON. If a node is unreachable or answers 502, 503 or 504, the client tries the other nodes, each once. */
@@ -75,7 +79,7 @@ class AbortableConnection extends UndiciConnection {
   }
 }
 
-/** Checks the length of a stream, which the client does not. */
+/** Reads a stream, and rejects if it is longer than `maxBytes`, which the client checks only for other answers. */
 async function readAtMost(body: AsyncIterable<Buffer>, maxBytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
   const parts: Buffer[] = []
   let length = 0
@@ -90,7 +94,7 @@ async function readAtMost(body: AsyncIterable<Buffer>, maxBytes = Number.POSITIV
 /** The beginning of the error for an answer longer than `maxResponseSize`, as in the client. */
 export const tooLongMessage = 'The content length'
 
-/** Sends the present credentials; the client alone would always send its first credentials. */
+/** Connections that send the present credentials, because files of secrets may change. The client alone would always send its first credentials. */
 const authenticating = (config: Config): typeof AbortableConnection =>
   class extends AbortableConnection {
     protected override read(params: ConnectionRequestParams, options: ConnectionRequestOptions): Promise<unknown> {
@@ -104,10 +108,10 @@ const authenticating = (config: Config): typeof AbortableConnection =>
     }
   }
 
-/** The client has no default: an unanswered request would wait for ever. */
+/** The client has no default of its own: an unanswered request would wait for ever. */
 export const defaultRequestTimeoutMs = 60_000
 
-/** Parses responses, unless a request has the options `asBytes`. Retries only if a request has `maxRetries`. */
+/** The client retries only requests with `maxRetries`. */
 export const connectElasticsearch = (config: Config): Client =>
   new Client({
     Connection: authenticating(config),
@@ -130,12 +134,13 @@ const neededRelease = `Elasticsearch ${major}.${minor} or a later ${major} is ne
 /** Replicas of an overloaded shard may lack documents of their primary (elastic/elasticsearch#158212). */
 const releasesLosingDocuments = new Set(['9.5.0', '9.5.1', '9.5.2'])
 const mediaType = `application/vnd.elasticsearch+json; compatible-with=${major}`
-/** The probe evaluates error answers, so the client must not throw. */
+/** 400 to 599: the probe evaluates these answers, so the client must not throw. */
 const errorStatuses = Array.from({ length: 200 }, (_, at) => 400 + at)
 const mediaTypes = { accept: mediaType, 'content-type': mediaType }
 
 type Send = (params: TransportRequestParams) => Promise<{ readonly statusCode: number; readonly body: unknown }>
 
+/** How a starting process checks the certificates, credentials and release of Elasticsearch (preflight.ts). */
 export const elasticsearchProbe = (config: Config): EngineProbe => ({
   engine: 'ELASTICSEARCH_URL',
   caSetting: 'ELASTICSEARCH_CA_FILE',
@@ -166,7 +171,7 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
   },
 })
 
-/** Undefined if the version is supported or unknown. */
+/** The problem if this version of Elasticsearch is not supported; undefined if it is supported or unknown. */
 async function versionProblem(send: Send): Promise<Problem | undefined> {
   const path = 'ELASTICSEARCH_URL'
   // May be refused: the roles of `security` lack its privilege, `cluster:monitor/main`.

@@ -7,6 +7,7 @@ import type { PhysicalIndex } from './indices.ts'
 
 export type StoredDocument = {
   readonly id: DocumentId
+  /** The document's external version, which is the revision of the entity. */
   readonly version: number
   /** JSON text: the source as it was indexed, or its requested members; empty if no members were requested. */
   readonly source: string
@@ -16,7 +17,25 @@ export type StoredDocument = {
   readonly seqNo: number
 }
 
-/** Reads in real time, in the order of `ids`; undefined for a missing document. `members`: of the source; undefined for all. Rejects unless all are read. */
+/** The text of an answer; parsing the answer would reorder names and lose digits. */
+async function textOf(client: Client, request: TransportRequestParams, options: RequestOptions): Promise<string> {
+  const bytes = await client.transport.request<Uint8Array>(request, { ...options, ...asBytes(client) })
+  return Buffer.from(bytes).toString()
+}
+
+/** `hit`: members of a search hit or of a document of `_mget` → their JSON. */
+const documentOf = (hit: ReadonlyMap<string, string>): StoredDocument => ({
+  id: JSON.parse(hit.get('_id') ?? '""') as DocumentId,
+  version: Number(hit.get('_version')),
+  source: hit.get('_source') ?? '',
+  fields: hit.get('fields') ?? '',
+  seqNo: Number(hit.get('_seq_no')),
+})
+
+/**
+ * Reads documents in real time (`_mget`), in the order of `ids`; undefined for a missing document. `members`: which members of the source are read; undefined
+ * for all. Rejects if any document cannot be read, for example because its shard is away.
+ */
 export async function multiGet(
   client: Client,
   index: PhysicalIndex,
@@ -38,10 +57,10 @@ export async function multiGet(
   })
 }
 
-/** A whole document may be a megabyte or more. */
+/** How many documents one request reads with their whole sources, each of which may be a megabyte or more. */
 const wholePerRequest = 20
 
-/** Reads in real time; leaves out missing documents. */
+/** Reads documents in real time, with their whole sources; leaves out missing documents. */
 export async function* readWhole(
   client: Client,
   index: PhysicalIndex,
@@ -54,20 +73,16 @@ export async function* readWhole(
   }
 }
 
-/** Parsing would reorder names and lose digits of the response. */
-async function textOf(client: Client, request: TransportRequestParams, options: RequestOptions): Promise<string> {
-  const bytes = await client.transport.request<Uint8Array>(request, { ...options, ...asBytes(client) })
-  return Buffer.from(bytes).toString()
-}
-
 /** `size`: the most documents in a part. */
 type ScanQuery = Pick<estypes.SearchRequest, 'query' | 'slice' | 'preference' | '_source' | 'docvalue_fields'> & {
   size: number
 }
 
+/** A point in time expires this long after its last request. */
 const keepAlive = '2m'
+/** About as many bytes a part has. */
 const partBytes = 1024 * 1024
-/** The size of the sources is not known yet. */
+/** How many documents the first part has at most: the size of the sources is not known yet. */
 const firstSize = 10
 
 /**
@@ -115,14 +130,6 @@ export async function* scan(
   }
 }
 
-const documentOf = (hit: ReadonlyMap<string, string>): StoredDocument => ({
-  id: JSON.parse(hit.get('_id') ?? '""') as DocumentId,
-  version: Number(hit.get('_version')),
-  source: hit.get('_source') ?? '',
-  fields: hit.get('fields') ?? '',
-  seqNo: Number(hit.get('_seq_no')),
-})
-
-/** How many documents of the last part's average size fill a part; at most twice as many as the last part had. */
+/** How many documents the next part has: as many of the last part's average size as fill a part, but at most twice as many as the last part had. */
 export const nextSize = (documents: number, bytes: number): number =>
   Math.max(1, Math.min(2 * documents, Math.floor((documents * partBytes) / bytes)))

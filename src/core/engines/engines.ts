@@ -7,7 +7,7 @@ import { kafkaSink } from '../kafka/sink.ts'
 import { type KafkaSource, kafkaSource } from '../kafka/source.ts'
 import { connectRedis, redisProbe } from '../redis/redis.ts'
 
-/** No call waits for an engine: Redis connects in the background, the other clients at first use; all reconnect. */
+/** Make the clients of the engines. No call waits for an engine: Redis connects in the background, the other clients at first use; all reconnect. */
 export const configuredEngines = {
   elasticsearch: connectElasticsearch,
   redis: connectRedis,
@@ -20,6 +20,7 @@ export const configuredEngines = {
 
 export type Engines = Readonly<typeof configuredEngines>
 
+/** The probes (preflight.ts) of the engines that a process needs. */
 export const probesOf = (config: Config, needs: readonly Need[]): EngineProbe[] =>
   [elasticsearchProbe, kafkaProbe, redisProbe]
     .map((probe) => probe(config))

@@ -6,6 +6,7 @@ import { summaryOf } from '../monitoring/log.ts'
 import type { AccountKeyStore } from '../redis/accountKeyStore.ts'
 import type { RedisConnection } from '../redis/redis.ts'
 
+/** A check that passes if the request succeeds. */
 const answers =
   (request: (signal: AbortSignal) => Promise<unknown>): Check =>
   (signal) =>
@@ -22,20 +23,25 @@ export const kafkaAnswers = (source: KafkaSource): Check => answers(() => source
 export const elasticsearchAnswers = (client: Client, prefix: string): Check =>
   answers((signal) => client.indices.exists({ index: `${aliasOf(prefix, 'forms')}*` }, { signal }))
 
-/** `obstacle`: why the last replay failed, if it did. */
+/** Passes while Redis has every account key. `obstacle`: why the last attempt failed to copy them from Kafka; undefined if it did not fail. */
 export const accountKeysAreComplete =
   (store: Pick<AccountKeyStore, 'isComplete'>, obstacle: () => string | undefined = () => undefined): Check =>
-  () =>
-    store.isComplete().then(
-      (isComplete) => (isComplete ? passed : failed(['is not complete', obstacle() ?? []].flat().join(': '))),
-      () => failed('cannot be read from Redis'),
-    )
+  async () => {
+    try {
+      if (await store.isComplete()) return passed
+    } catch {
+      return failed('cannot be read from Redis')
+    }
+    const why = obstacle()
+    return failed(why === undefined ? 'is not complete' : `is not complete: ${why}`)
+  }
 
 const noMasterBlock = 'cluster.no_master_block'
 
 /**
- * Nodes without a master must reject searches (`cluster.no_master_block: all`). By default a node that is cut off answers searches from old data, while
- * the watermark claims writes that only the rest of the cluster has. The check passes for a single node.
+ * Checks that nodes without a master reject searches (`cluster.no_master_block: all`). By default, a node that is cut off answers searches from old data, while
+ * the watermark (the API's promise that everything appended before that time is in the answer) rises with the writes to the rest of the cluster. The check
+ * passes for a single node.
  */
 export const isolatedNodesAnswerNothing =
   (client: Client): Check =>

@@ -9,10 +9,14 @@ export type AdminPages = ReadonlyMap<string, (query: URLSearchParams) => Promise
 /** `allowedHosts`: names that `Host` may have, besides `localhost`, `host` and every IP address. */
 type AdminAddress = ListenAddress & { readonly host: string; readonly allowedHosts: readonly string[] }
 
-/** The caller may add to `pages` later. The port has no authentication: without a check of `Host`, web pages could read it by DNS rebinding. */
+/**
+ * Serves `pages` on the admin port; the caller may add pages later. The port has no authentication. If `Host` were not checked, a web page in the browser of
+ * somebody who can reach the port could read it by DNS rebinding.
+ */
 export async function serveAdmin({ host, port, allowedHosts }: AdminAddress, pages: AdminPages) {
   const names = new Set(['localhost', host, ...allowedHosts].map((name) => name.toLowerCase()))
   const pageFor = async ({ url = '', method, headers }: IncomingMessage): Promise<PlainAnswer> => {
+    // Undefined without the header, empty if it is malformed.
     const hostname = headers.host === undefined ? undefined : (hostnameOf(headers.host) ?? '')
     if (hostname !== undefined && !isAddress(hostname) && !names.has(hostname))
       return plainAnswer(421, `"${hostname.slice(0, maxShownCharacters)}" ${misdirected}`)
@@ -29,7 +33,7 @@ export async function serveAdmin({ host, port, allowedHosts }: AdminAddress, pag
   return await serve(listener, { host, port }, answerClientError)
 }
 
-/** DNS rebinding needs a host name. */
+/** Every IP address is allowed, because DNS rebinding needs a host name. */
 const isAddress = (host: string): boolean => isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0
 
 const plainText = { 'Content-Type': 'text/plain; charset=utf-8' }

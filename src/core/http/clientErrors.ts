@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Logger } from 'pino'
 
-/** Less than Node's limit for URL and headers together, so that a URL that is too long is not reported as headers that are too long. */
+/** The longest URL. Node limits URL and headers together; this is less, so that a long URL is not reported as long headers. */
 export const maxUrlBytes = 8 * 1024
 
 /** Reason why bytes are no valid HTTP request → status of the answer. */
@@ -21,7 +21,7 @@ type Headers = Readonly<Record<string, string>>
 
 export type PlainAnswer = { readonly status: number; readonly headers: Headers; readonly body: string }
 
-/** The connection is closed after this answer. */
+/** Makes the answer to bytes that are no valid request. The connection is closed after it. */
 export type Refuse = (reason: ClientError) => PlainAnswer
 
 export const refusal = (status: number, headers: Headers, body: string): PlainAnswer => ({
@@ -41,6 +41,7 @@ export const refuseAndLog =
     return refusal(status, { ...headers, ...ownHeaders }, bodyOf(reason))
   }
 
+/** An answer as bytes of HTTP/1.1, for a connection on which Node has no response object. */
 export function render({ status, headers, body }: PlainAnswer): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n')
@@ -48,7 +49,7 @@ export function render({ status, headers, body }: PlainAnswer): string {
 
 type ParseError = Error & { readonly code?: string; readonly rawPacket?: Buffer; readonly bytesParsed?: number }
 
-/** Undefined if the client closed the connection. */
+/** The reason for Node's event `clientError`; undefined if the client closed the connection. */
 export function reasonOf(error: ParseError): ClientError | undefined {
   const { code } = error
   if (code === 'ECONNRESET') return undefined
@@ -58,7 +59,7 @@ export function reasonOf(error: ParseError): ClientError | undefined {
   return code === 'HPE_INVALID_METHOD' && isRequestLine(error) ? 'method' : 'no-http'
 }
 
-/** Whether the packet begins with a request line of more than `maxUrlBytes`, as far as its first `maxUrlBytes` show. */
+/** Whether the first `maxUrlBytes` of the packet are all of a request line: it begins with a method, and no line ends. */
 function isUrlTooLong({ rawPacket }: ParseError): boolean {
   const firstLine = rawPacket?.subarray(0, maxUrlBytes).toString('latin1') ?? ''
   return /^[A-Z]+ /.test(firstLine) && !firstLine.includes('\n')
@@ -69,5 +70,6 @@ function isRequestLine({ rawPacket, bytesParsed = 0 }: ParseError): boolean {
   if (rawPacket === undefined) return false
   const from = rawPacket.subarray(0, bytesParsed).lastIndexOf('\n') + 1
   const line = rawPacket.subarray(from, from + maxUrlBytes).toString('latin1')
+  // Such as `PURGE /api/v1/forms HTTP/1.1`.
   return /^[!#$%&'*+.^_`|~\w-]+ \S+ HTTP\/1\.\d\r?\n/.test(line)
 }

@@ -6,17 +6,23 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Refuse, reasonOf, render } from './clientErrors.ts'
 import { type Reading, readSince, sentOn, usualPatienceMs } from './slowReaders.ts'
 
+/** `stopServing` cuts off answers that are unfinished after this time. */
 const stopDeadlineMs = 6_000
+/** `stopServing` waits this long at most for requests that clients are just sending. */
 const maxLingerMs = 1_000
 /** A connection without traffic for this long during a request is closed, unless bytes wait for the client (`slowReaders.ts`). */
 export const stallMs = 60_000
-/** Each check counts exactly this time against a slow reader, even if the check runs late: while a machine is suspended, for example, no client can read. */
+/**
+ * How often slow readers are checked. Each check counts exactly this time against them, even if it runs late: while a machine is suspended, no client can read.
+ */
 const slowReaderCheckMs = 1_000
-/** Longer than usual load balancers use an idle connection. Otherwise a request could arrive while the server closes the connection. */
+/**
+ * How long an idle connection stays open: longer than usual load balancers use one. Otherwise a request could arrive while the server closes the connection.
+ */
 const keepAliveMs = 65_000
 /** Further connections are closed at once. */
 const maxConnections = 20_000
-/** Longer headers of `preferences` are ignored: libraries may parse them in quadratic time. */
+/** A longer header of `preferences` is ignored: libraries may parse it in quadratic time. */
 const maxPreferenceBytes = 1_024
 const preferences = ['accept', 'accept-encoding', 'accept-language', 'prefer'] as const
 /** A host name of 253 characters, a colon and a port of five digits. */
@@ -25,7 +31,10 @@ const maxHostBytes = 260
 /** Port 0: any free port. No host: all interfaces. */
 export type ListenAddress = { readonly port: number; readonly host?: string | undefined }
 
-/** Rejects if it cannot listen. `refuse` answers client errors, which never reach `listener`. `patienceMs`: how far a client may be behind (slowReaders.ts). */
+/**
+ * Starts a server that passes requests to `listener`. Rejects if it cannot listen. `refuse` makes the answers to client errors, which never reach `listener`.
+ * `patienceMs`: how far a client that reads an answer slowly may be behind (slowReaders.ts).
+ */
 export async function serve(
   listener: RequestListener,
   address: ListenAddress,
@@ -72,6 +81,7 @@ export async function serve(
   return server
 }
 
+/** A request and its response. */
 type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse }
 
 /** Ends a connection with an error answer, after the answers to its earlier requests. */
@@ -83,11 +93,13 @@ function hangUp(socket: Duplex, last: Exchange | undefined, renderAnswer: () => 
   else end()
 }
 
+/** `api.example:3000`, `127.0.0.1` or `[::1]:3000`. */
 const hostPattern = /^(?<name>\[[\da-f:.]+\]|[^\s/?#@[\]\\:]*)(?::\d*)?$/i
 
-/** In lower case; undefined if the header is malformed. */
+/** The host of a header `Host`, in lower case and without its port; undefined if the header is malformed. */
 export const hostnameOf = (host: string): string | undefined => hostPattern.exec(host)?.groups?.['name']?.toLowerCase()
 
+/** Whether a request has one well-formed header `Host`; HTTP/1.0 needs none. */
 function namesOneHost({ httpVersion, headersDistinct }: IncomingMessage): boolean {
   const [host, ...more] = headersDistinct['host'] ?? []
   if (host === undefined) return Number(httpVersion) < 1.1
@@ -97,8 +109,10 @@ function namesOneHost({ httpVersion, headersDistinct }: IncomingMessage): boolea
 export const portOf = (server: Server): number => (server.address() as AddressInfo).port
 
 /**
- * From now on, answers have `Connection: close`. After a drain (`drainMs` > 0), waits up to a second for requests on idle connections. Then accepts no
- * connections, and resolves once all requests are answered. Cuts off answers that are unfinished six seconds after the call.
+ * Stops a server:
+ * 1. From now on, answers have `Connection: close`.
+ * 2. After a drain (`drainMs` > 0), waits up to a second for requests on idle connections.
+ * 3. Accepts no more connections, and resolves once all requests are answered. Answers that are unfinished six seconds after the call are cut off.
  */
 export async function stopServing(server: ResettingServer, drainMs = 0): Promise<void> {
   const deadline = setTimeout(() => server.closeAllConnections(), stopDeadlineMs)
@@ -118,9 +132,10 @@ export function cutOff({ req }: ServerResponse): void {
   else req.socket.destroy()
 }
 
-/** Ends unfinished answers by `cutOff` at a timeout or stop, and by TCP RST if the client reads too slowly. Before the RST, the response emits `slow`. */
+/** Ends unfinished answers: by `cutOff` at a timeout or stop; by TCP RST if the client reads too slowly, after the response has emitted `slow`. */
 export class ResettingServer extends Server {
   readonly #unfinished = new Set<ServerResponse>()
+  /** How far each client was behind at the last check. */
   #readings: ReadonlyMap<Socket, Reading> = new Map()
   #keepsAlive = true
 
@@ -131,14 +146,14 @@ export class ResettingServer extends Server {
       if (!this.#keepsAlive) response.shouldKeepAlive = false
       response.once('close', () => this.#unfinished.delete(response))
       // While bytes wait for the client, `resetSlowReaders` decides.
-      response.on('timeout', () => sentOn(response.req.socket).waiting === 0 && cutOff(response))
+      response.on('timeout', () => sentOn(response.req.socket).waitingBytes === 0 && cutOff(response))
     })
     this.on('request', listener)
   }
 
   /** Resets the connections of clients that are further behind than `patienceMs`. `elapsedMs`: the time since the last call. */
   resetSlowReaders(elapsedMs: number, patienceMs: number): void {
-    // Of several unfinished answers on a connection, the first is being sent.
+    // Of several unfinished answers on a connection, the first is being sent. In a map, the last value of a key wins, hence `reverse`.
     const first = new Map([...this.#unfinished].reverse().map((response) => [response.req.socket, response]))
     const readings = new Map<Socket, Reading>()
     for (const [socket, response] of first) {

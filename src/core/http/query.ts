@@ -1,8 +1,8 @@
-/** Koa's `ctx.query` takes quadratic time: a client without a key could occupy the process for a second with 16 KiB of parameters. */
+/** Parses the query of a request. Koa's `ctx.query` takes quadratic time: a client could occupy the process for a second with 16 KiB of parameters. */
 export const queryOf = ({ querystring }: { readonly querystring: string }): URLSearchParams =>
   new URLSearchParams(`?${querystring}`)
 
-/** Undefined if the parameter is missing or sent several times. */
+/** The value of a query parameter; undefined if it is missing or sent several times. */
 export function parameterOf(ctx: { readonly querystring: string }, name: string): string | undefined {
   const [value, ...others] = queryOf(ctx).getAll(name)
   return others.length === 0 ? value : undefined

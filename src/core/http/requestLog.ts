@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import { type Counter, Gauge, type Histogram, type Registry } from 'prom-client'
 import { metricsIn } from '../monitoring/metrics.ts'
 
-/** For requests without a matching route: their paths would make an unbounded number of labels. */
+/** The label `route` of requests without a matching route: their paths would make an unbounded number of labels. */
 const noRoute = 'none'
 const durationBucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
@@ -17,6 +17,7 @@ export interface RequestMetrics<Reason extends string> {
   readonly rejected: (reason: Reason) => void
 }
 
+/** Makes the metrics of requests. `reasons`: why requests may be rejected. */
 export function requestMetrics<Reason extends string>(
   registry: Registry,
   reasons: Iterable<Reason>,
@@ -43,6 +44,7 @@ export function requestMetrics<Reason extends string>(
   }
 }
 
+/** The part of Koa's context that @koa/router sets: the routes that match the path. */
 type Matched = { readonly matched?: readonly { readonly path: string | RegExp }[] }
 
 /** The pattern of the route that matches the path, for any method; undefined without such a route, or before routing. */
@@ -51,10 +53,10 @@ export function routeOf({ matched }: Matched): string | undefined {
   return path === undefined ? undefined : String(path)
 }
 
-/** Several middlewares, Koa and the compressor listen for the end of a response. */
+/** More than Node's 10: several middlewares, Koa and the compressor listen for the end of a response. */
 const maxListeners = 20
 
-/** If an answer could not be sent, logs the first reason. */
+/** The listener of a server, which passes requests to a Koa app. If an answer cannot be sent, logs the first reason. */
 export function listenerOf<State, Context>(app: Koa<State, Context>, log: Logger): RequestListener {
   const logged = new WeakSet<object>()
   const logUnsent = (error: unknown, ctx?: { readonly state: ObservedState }): void => {
@@ -73,6 +75,7 @@ export function listenerOf<State, Context>(app: Koa<State, Context>, log: Logger
   }
 }
 
+/** Members of `ctx.state` that the log needs. */
 type ObservedState = {
   requestId: string
   /** How long the request waited by `Prefer: wait`; not part of its duration. */

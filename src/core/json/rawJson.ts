@@ -27,6 +27,7 @@ export function rawElements(text: string): string[] {
   return elements
 }
 
+/** The JSON of an object with these members; `undefined` is written as null. */
 export function renderObject(members: Iterable<readonly [name: string, raw: string | undefined]>): string {
   const parts: string[] = []
   for (const [name, raw] of members) parts.push(`${jsonOf(name)}:${raw ?? 'null'}`)
@@ -36,7 +37,10 @@ export function renderObject(members: Iterable<readonly [name: string, raw: stri
 /** In valid JSON, line breaks and tabs only stand between tokens, so removing them changes no value. */
 export const withoutTabs = (text: string): string => (/[\n\r\t]/.test(text) ? text.replace(/[\n\r\t]/g, '') : text)
 
-/** Elasticsearch rejects repeated names. The last value of a name replaces its first, as in JSON.parse. Recursive: the caller bounds the nesting. */
+/**
+ * Leaves of each repeated name in an object only the last value, at the place of the first, as JSON.parse does: Elasticsearch rejects repeated names.
+ * Recursive: the caller bounds the nesting.
+ */
 export const withoutRepeatedNames = (text: string): string => cleanValue(text, skipSpace(text, 0)).raw ?? text
 
 /** `raw`: undefined if no name is repeated. `end`: the offset after the value. */
@@ -63,8 +67,8 @@ function cleanValue(text: string, from: number): Cleaned {
 }
 
 /**
- * Calls `visit` with the offset of each value in the object or array at `from`, and a member's name; `visit` returns the offset after the value. Returns
- * the offset after the object or array.
+ * Calls `visit` for each value in the object or array at `from`, with the value's offset, and with its name in an object. `visit` returns the offset after the
+ * value. Returns the offset after the object or array; `from` for any other value.
  */
 function walk(text: string, from: number, visit: (at: number, name: string | undefined) => number): number {
   const first = text[from]
@@ -72,9 +76,13 @@ function walk(text: string, from: number, visit: (at: number, name: string | und
   const close = first === '{' ? '}' : ']'
   let at = skipSpace(text, from + 1)
   while (at < text.length && text[at] !== close) {
-    const nameEnd = first === '{' ? skipString(text, at) : at
-    const name = first === '{' ? readString(text.slice(at, nameEnd)) : undefined
-    const end = visit(name === undefined ? at : skipSpace(text, skipSpace(text, nameEnd) + 1), name)
+    let end: number
+    if (first === '[') end = visit(at, undefined)
+    else {
+      const nameEnd = skipString(text, at)
+      const colonAt = skipSpace(text, nameEnd)
+      end = visit(skipSpace(text, colonAt + 1), readString(text.slice(at, nameEnd)))
+    }
     at = skipSpace(text, end)
     if (text[at] === ',') at = skipSpace(text, at + 1)
   }
@@ -82,6 +90,8 @@ function walk(text: string, from: number, visit: (at: number, name: string | und
 }
 
 const readString = (raw: string): string => (raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1))
+
+/* Each of the following functions returns the offset after what it skips. */
 
 function skipSpace(text: string, from: number): number {
   let at = from
@@ -91,6 +101,7 @@ function skipSpace(text: string, from: number): number {
 
 function skipString(text: string, from: number): number {
   for (let at = text.indexOf('"', from + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    // After an odd number of backslashes, the quote is an escaped one, a part of the string.
     let backslashes = 0
     while (text[at - 1 - backslashes] === '\\') backslashes++
     if (backslashes % 2 === 0) return at + 1
@@ -103,11 +114,12 @@ function skipValue(text: string, from: number): number {
   if (first === '"') return skipString(text, from)
   if (first === '{' || first === '[') return skipNested(text, from)
   let at = from
-  while (at < text.length && !endsScalar.test(text[at] ?? '')) at++
+  while (at < text.length && !afterScalar.test(text[at] ?? '')) at++
   return at
 }
 
-const endsScalar = /[\s,}\]:]/
+/** What may follow a number, true, false or null. */
+const afterScalar = /[\s,}\]:]/
 
 /** Iterative, because a skipped value may be nested to any depth. */
 function skipNested(text: string, from: number): number {

@@ -3,18 +3,24 @@ import { z } from 'zod'
 import { rawMembers, renderObject, withoutTabs } from './rawJson.ts'
 import { type Kind, kinds, type Member, none, Scanner, type Served, type Shape, servedPair } from './scanner.ts'
 
-/** One-line JSON in UTF-8: `summary` for lists, `detail` for a request by id. `digest`, of both, differs if records of one revision have other content. */
+/** One-line JSON in UTF-8: `summary` for lists, `detail` for a request by id. `digest`, of both, shows whether two records of one revision are the same. */
 export type Rendered = { readonly summary: Buffer; readonly detail: Buffer; readonly digest: string }
 
 const digestCharacters = 16
+
+/** Copies one served member. `before`: what precedes its value, such as `{"id":` or `,"title":`. With `members`, only these members of its value are copied. */
+type Step = { readonly before: Buffer; readonly ordinal: number; readonly members: readonly Step[] | undefined }
+
+const nullText = Buffer.from('null')
+const closing = Buffer.from('}')
 
 /**
  * Renders the record value that `scanner` read last, `{"revision": …, "<member>": {…}}`, by copying the bytes of its served members. Missing members
  * become null.
  *
  * Members that follow each other in the record as in the answer are copied in one piece. Example: the answer is to contain `"id":"a","title":"b"`. In the
- * record, the value of `title` starts 9 bytes after the end of the value of `id`. The name alone, `,"title":`, takes 9 bytes, so all of `"a","title":"b"`
- * can be copied.
+ * record, the value of `title` starts 9 bytes after the end of the value of `id`. `,"title":` takes 9 bytes, so nothing else is between the two values, and all
+ * of `"a","title":"b"` can be copied.
  */
 export class RecordRenderer {
   readonly scanner: Scanner
@@ -22,9 +28,10 @@ export class RecordRenderer {
   readonly #entityMember: string
   readonly #summarySteps: readonly Step[]
   readonly #detailSteps: readonly Step[]
+  /** Where answers are made; grows if necessary. Only the first `#outputLength` bytes count. */
   #output = Buffer.allocUnsafe(64 * 1024)
   #outputLength = 0
-  /** The scanned bytes to copy next; without such bytes, `#pendingEnd` is -1. */
+  /** The piece of the scanned bytes that is to be copied next, and that the next member may extend. Without a piece, `#pendingEnd` is -1. */
   #pendingStart = 0
   #pendingEnd = none
 
@@ -42,13 +49,16 @@ export class RecordRenderer {
     this.scanner = new Scanner(this.#shape, memberCount)
   }
 
-  /** Normalises and scans a value that the schema accepts. Returns the path of a member that Elasticsearch would reject. */
+  /**
+   * Rewrites a value that the schema accepts as simple JSON, and scans it. Returns undefined, or the path of a member that Elasticsearch would reject: it is
+   * nested too deep, or has too long a number.
+   */
   scanNormalised(text: string): readonly string[] | undefined {
     const isAccepted = this.scanner.read(Buffer.from(normalise(withoutTabs(text), this.#shape)))
     return isAccepted ? undefined : this.scanner.rejectedPath
   }
 
-  /** Throws if the shape has no member at this path. */
+  /** The number under which the scanner stores where a member's value is. Throws if the shape has no member at this path. */
   ordinalOf(...path: readonly string[]): number {
     let shape: Shape | undefined = this.#shape
     let ordinal: number | undefined
@@ -63,9 +73,9 @@ export class RecordRenderer {
 
   /** `replacements`: member of the entity → string to serve instead of the record's value. */
   render(replacements?: Readonly<Record<string, string>>): Rendered {
-    const entryOf = ([name, text]: [string, string]) =>
+    const withOrdinal = ([name, text]: [string, string]) =>
       [this.ordinalOf(this.#entityMember, name), Buffer.from(JSON.stringify(text))] as const
-    const byOrdinal = replacements && new Map(Object.entries(replacements).map(entryOf))
+    const byOrdinal = replacements && new Map(Object.entries(replacements).map(withOrdinal))
     this.#outputLength = 0
     const summary = this.#copy(this.#summarySteps, byOrdinal)
     const detail = this.#copy(this.#detailSteps, byOrdinal)
@@ -73,6 +83,7 @@ export class RecordRenderer {
     return { summary, detail, digest }
   }
 
+  /** Appends an object to the output, and returns a copy of it. */
   #copy(steps: readonly Step[], replacements: ReadonlyMap<number, Buffer> | undefined): Buffer {
     const from = this.#outputLength
     this.#pendingEnd = none
@@ -83,6 +94,7 @@ export class RecordRenderer {
     return text
   }
 
+  /** Appends the members of an object with its opening brace, but not its closing one. */
   #copyMembers(steps: readonly Step[], replacements: ReadonlyMap<number, Buffer> | undefined): void {
     const { scanner } = this
     for (const { before, ordinal, members } of steps) {
@@ -93,7 +105,8 @@ export class RecordRenderer {
         this.#put(replacement)
         continue
       }
-      if (this.#pendingEnd === none || this.#pendingEnd + before.length !== start) {
+      const extendsPiece = this.#pendingEnd !== none && this.#pendingEnd + before.length === start
+      if (!extendsPiece) {
         this.#put(before)
         this.#pendingStart = start
       }
@@ -102,13 +115,16 @@ export class RecordRenderer {
         this.#pendingEnd = end
         continue
       }
+      // The piece ends before the inner object's brace, which the first inner step writes.
       this.#pendingEnd = start
       this.#copyMembers(members, replacements)
+      // If the piece reaches to the inner object's closing brace, that is copied with it.
       if (this.#pendingEnd !== none && this.#pendingEnd + closing.length === end) this.#pendingEnd = end
       else this.#put(closing)
     }
   }
 
+  /** Appends the pending piece, then `text`. */
   #put(text: Buffer): void {
     if (this.#pendingEnd !== none) this.#append(this.scanner.bytes, this.#pendingStart, this.#pendingEnd)
     this.#pendingEnd = none
@@ -127,11 +143,6 @@ export class RecordRenderer {
   }
 }
 
-const nullText = Buffer.from('null')
-const closing = Buffer.from('}')
-
-/** Writes `before` (comma or brace, name, colon), then the value of the member `ordinal`, or only its `members`. */
-type Step = { readonly before: Buffer; readonly ordinal: number; readonly members: readonly Step[] | undefined }
 type MakeMember = (name: string, kind: Kind, shape?: Shape) => Member
 type JsonSchema = {
   readonly type?: string | readonly string[]
@@ -139,9 +150,11 @@ type JsonSchema = {
   readonly properties?: Readonly<Record<string, JsonSchema>>
 }
 
+/** The shape of the objects that a schema describes. A member of no single type is of the kind `any`. */
 function shapeOf({ properties = {} }: JsonSchema, makeMember: MakeMember): Shape {
   const members = new Map<string, Member>()
   for (const [name, property] of Object.entries(properties)) {
+    // An optional member is described as `{"anyOf": [<its schema>, {"type": "null"}]}`.
     const type = property.anyOf?.find((alternative) => alternative.type !== 'null') ?? property
     const typeNames = [type.type ?? []].flat().filter((name) => name !== 'null')
     const kind = kinds.find((candidate) => typeNames.length === 1 && typeNames[0] === candidate) ?? 'any'
@@ -150,7 +163,7 @@ function shapeOf({ properties = {} }: JsonSchema, makeMember: MakeMember): Shape
   return { members, next: undefined }
 }
 
-/** Also adds to the shape the served members that the schema lacks. */
+/** The steps that copy the served members. Adds to the shape those that the schema lacks. */
 const stepsOf = (served: Served, { members }: Shape, makeMember: MakeMember): Step[] =>
   served.map((servedMember, at) => {
     const [name, inner] = servedPair(servedMember)

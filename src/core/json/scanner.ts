@@ -1,4 +1,4 @@
-// Constants of this module: with imported ones, scanning would take 50 % longer.
+// These constants stay in this module: with imported ones, scanning would take 50 % longer.
 const quote = 0x22
 const backslash = 0x5c
 const comma = 0x2c
@@ -15,6 +15,7 @@ const nine = 0x39
 const upperE = 0x45
 const lowerE = 0x65
 const space = 0x20
+/** The first letters of null, true and false. */
 const n = 0x6e
 const t = 0x74
 const f = 0x66
@@ -22,9 +23,9 @@ const f = 0x66
 /** Elasticsearch rejects documents with deeper nesting or longer numbers. */
 export const maxDepth = 1_000
 export const maxNumberCharacters = 1_000
-/** Longer integers may be beyond ±(2^53 − 1). */
+/** An integer with more characters may be beyond ±(2^53 − 1). */
 const maxSafeCharacters = 15
-/** Instead of an offset: no value, or no simple JSON. */
+/** Stands for an offset where there is no value, or no simple JSON. */
 export const none = -1
 
 /** The served members of an object, in order: names, or pairs of the name of an object and its own served members. */
@@ -35,7 +36,7 @@ type ServedMember = string | readonly [name: string, members: Served]
 export const servedPair = (member: ServedMember): readonly [name: string, members?: Served] =>
   typeof member === 'string' ? [member] : member
 
-/** An `integer` has no fraction and no exponent, and is within ±(2^53 − 1). */
+/** The kinds of values that a member may be required to have. An `integer` has no fraction and no exponent, and is within ±(2^53 − 1). */
 export const kinds = ['string', 'integer', 'number', 'boolean', 'object', 'array'] as const
 export type Kind = (typeof kinds)[number] | 'any'
 
@@ -58,15 +59,17 @@ export type Member = {
 
 /**
  * Finds the values of known members in one pass over simple JSON. Simple: known members have the expected types; known names appear once and without
- * escapes; white space is spaces only; nesting and numbers are within the limits of Elasticsearch. `RecordRenderer` normalises other JSON first. Valid
- * UTF-8 that `read` accepts is JSON.
+ * escapes; white space is spaces only; nesting and numbers are within the limits of Elasticsearch. `RecordRenderer` first rewrites other JSON as simple JSON.
+ * Bytes that `read` accepts are JSON if they are valid UTF-8.
+ *
+ * The methods `#read…` and `#skip…` return the offset after what they read; -1 (`none`) if it is not simple JSON.
  */
 export class Scanner {
   readonly #shape: Shape
   readonly #starts: Int32Array
   readonly #ends: Int32Array
   bytes: Buffer = Buffer.alloc(0)
-  /** The last member read, or the shape at the start of an object: the `next` of either is expected. Undefined after an unknown member. */
+  /** The member that was read last; at the start of an object, its shape. Its `next` is expected next. Undefined after an unknown member. */
   #last: Shape | Member | undefined
   /** The path of the known member whose value `read` rejected; empty without such a member. */
   rejectedPath: string[] = []
@@ -87,6 +90,7 @@ export class Scanner {
     return end !== none && this.#skipSpaces(end) === bytes.length
   }
 
+  /** Whether the member is present and not null. */
   has(ordinal: number): boolean {
     const start = this.startOf(ordinal)
     return start !== none && this.bytes[start] !== n
@@ -102,12 +106,12 @@ export class Scanner {
     return this.#ends[ordinal] ?? none
   }
 
-  /** Raw text, decoded as Latin-1; empty if the value is missing or null. */
+  /** The value's JSON, decoded as Latin-1; empty if the value is missing or null. */
   textOf(ordinal: number): string {
     return this.has(ordinal) ? this.bytes.toString('latin1', this.startOf(ordinal), this.endOf(ordinal)) : ''
   }
 
-  /** Returns the offset after the object or array; -1 if it is not simple JSON. */
+  /** Reads the object or array at `from`. `shape`: of an object with known members. */
   #readNested(from: number, shape: Shape | undefined, depth: number): number {
     const bytes = this.bytes
     if (depth > maxDepth) return none
@@ -137,6 +141,7 @@ export class Scanner {
     const expected = last?.next
     const isExpected = expected !== undefined && this.#isText(nameAt + 1, nameEnd - 1, expected.name)
     const member = isExpected ? expected : shape.members.get(bytes.toString('latin1', nameAt + 1, nameEnd - 1))
+    // A name with an escape may be a known name.
     if (member === undefined && bytes.subarray(nameAt, nameEnd).includes(backslash)) return none
     const end = member === undefined ? this.#skipValue(valueAt, depth) : this.#readKnownValue(valueAt, member, depth)
     if (!isExpected && last !== undefined) last.next = member
@@ -146,7 +151,8 @@ export class Scanner {
 
   #readKnownValue(from: number, member: Member, depth: number): number {
     const { ordinal, shape } = member
-    if (this.#starts[ordinal] !== none) return none
+    const isRepeated = this.#starts[ordinal] !== none
+    if (isRepeated) return none
     const kind = kindBeginningWith(this.bytes[from])
     if (kind === undefined) return none
     const isShaped = shape !== undefined && kind === 'object'
@@ -160,6 +166,7 @@ export class Scanner {
     return end
   }
 
+  /** Whether the bytes from `from` to below `end` are `text`. */
   #isText(from: number, end: number, text: Uint8Array): boolean {
     const bytes = this.bytes
     const { length } = text
@@ -168,6 +175,7 @@ export class Scanner {
     return true
   }
 
+  /** Whether a value of the kind `kind`, from `from` to below `end`, has the kind that the member requires. */
   #hasKind({ kind: expected }: Member, kind: Kind, from: number, end: number): boolean {
     if (expected !== 'integer') return expected === 'any' || expected === kind
     if (this.#skipDigits(this.bytes[from] === minus ? from + 1 : from) !== end) return false
@@ -251,14 +259,17 @@ function kindBeginningWith(code: number | undefined): Exclude<Kind, 'integer' | 
   return code === minus || isDigit(code) ? 'number' : undefined
 }
 
-/** The number of bytes after the backslash; 0 if the escape is invalid. */
+const u = 0x75
+/** The bytes that may follow a backslash, except `u`. */
+const escapes = new Set(Buffer.from('"\\/bfnrt'))
+
+/** The number of bytes after the backslash, `at` being the first of them; 0 if the escape is invalid. */
 function escapeLength(bytes: Uint8Array, at: number): number {
   const code = bytes[at]
-  if (code === 0x75) return [1, 2, 3, 4].every((digit) => isHexDigit(bytes[at + digit])) ? 5 : 0
+  if (code === u) return [1, 2, 3, 4].every((digit) => isHexDigit(bytes[at + digit])) ? 5 : 0
   return code !== undefined && escapes.has(code) ? 1 : 0
 }
 
-const escapes = new Set(Buffer.from('"\\/bfnrt'))
-
+/** `code | 0x20` is the lower-case letter; 0x61 to 0x66 are `a` to `f`. */
 export const isHexDigit = (code: number | undefined): boolean =>
   isDigit(code) || (code !== undefined && (code | 0x20) >= 0x61 && (code | 0x20) <= 0x66)

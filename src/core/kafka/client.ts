@@ -15,6 +15,7 @@ import {
 } from './patches.ts'
 import { awsTokens, cacheToken, fetchOAuthToken, type TokenCache } from './tokens.ts'
 
+// Each of these functions mends a bug of KafkaJS, for every client of this process (patches.ts).
 replaceFetchDecoder()
 keepHeaders()
 fetchLogEndOffsets()
@@ -27,7 +28,10 @@ const connectionTimeoutMs = 5_000
 /** Joining a group and fetching have longer timeouts of their own. */
 const requestTimeoutMs = 10_000
 
-/** `names`: member → setting, whose present value is read at each access. */
+/**
+ * Makes an object from `names`, member → setting. Each access to a member reads the setting's present value, because files of secrets may be replaced while a
+ * process runs.
+ */
 const presentValues = (config: Config, names: Readonly<Record<string, keyof Config>>): object =>
   Object.defineProperties(
     {},
@@ -63,9 +67,13 @@ function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {
   return Object.assign(user, { mechanism }) as NonNullable<KafkaConfig['sasl']>
 }
 
-const sizeBytes = 4
+/** Messages of SASL begin with their length, a 32-bit integer. */
+const lengthBytes = 4
 
-/** SASL OAUTHBEARER (RFC 7628). Reports `problem` if Kafka refuses the token. KafkaJS's own OAUTHBEARER mistakes a refusal for success. */
+/**
+ * SASL OAUTHBEARER (RFC 7628). If Kafka refuses the token, the connection fails with an error that has `problem` as a member. KafkaJS's own OAUTHBEARER
+ * mistakes a refusal for success.
+ */
 export const bearer = ({ read, forget }: TokenCache, problem: Problem): Mechanism => ({
   mechanism: 'oauthbearer',
   authenticationProvider: ({ saslAuthenticate }) => ({
@@ -73,7 +81,7 @@ export const bearer = ({ read, forget }: TokenCache, problem: Problem): Mechanis
       const send = (message: string) =>
         saslAuthenticate({
           request: { encode: () => withLengthPrefix(message) },
-          response: { decode: (answer) => answer.subarray(sizeBytes), parse: String },
+          response: { decode: (answer) => answer.subarray(lengthBytes), parse: String },
         })
       const token = await read()
       try {
@@ -92,7 +100,7 @@ export const bearer = ({ read, forget }: TokenCache, problem: Problem): Mechanis
 
 function withLengthPrefix(message: string): Buffer {
   const bytes = Buffer.from(`\0\0\0\0${message}`)
-  bytes.writeInt32BE(bytes.length - sizeBytes)
+  bytes.writeInt32BE(bytes.length - lengthBytes)
   return bytes
 }
 
@@ -120,6 +128,7 @@ function pinoLevel(level: logLevel): 'error' | 'warn' | 'debug' {
   return level === logLevel.WARN ? 'warn' : 'debug'
 }
 
+/** How a starting process checks the certificates and credentials of Kafka (preflight.ts). */
 export const kafkaProbe = (config: Config): EngineProbe => ({
   engine: 'KAFKA_BROKERS',
   caSetting: config.KAFKA_SSL_CA_FILE === undefined ? 'KAFKA_SSL' : 'KAFKA_SSL_CA_FILE',
@@ -147,7 +156,7 @@ export const kafkaProbe = (config: Config): EngineProbe => ({
   },
 })
 
-/** Undefined if Kafka may just be unreachable. */
+/** The problem of the setting that a failed connection shows to be wrong. Undefined if Kafka may just be unreachable. */
 function credentialsProblem(failure: unknown): Problem | undefined {
   const error = failure as Error & { readonly type?: string; readonly problem?: Problem; readonly cause?: typeof error }
   const problem = error.problem ?? error.cause?.problem

@@ -14,9 +14,11 @@ type OffsetRequest = { readonly partition: number; readonly timestamp: number }
  * of a topic for the same time.
  */
 export type Cluster = {
+  /** Repeats `attempt` after errors that may pass. `bail` ends the repetitions with an error. */
   retrier<Answer>(attempt: (bail: (error: unknown) => never) => Promise<Answer>): Promise<Answer>
   addTargetTopic(topic: string): Promise<void>
   refreshMetadata(): Promise<void>
+  /** Node id of a leader → its partitions. */
   findLeaderForPartitions(topic: string, partitions: readonly number[]): Readonly<Record<string, readonly number[]>>
   findBroker(node: { readonly nodeId: string }): Promise<Broker>
   disconnect(): Promise<void>
@@ -36,10 +38,10 @@ type Broker = {
 }
 
 export function createCluster(kafka: Kafka): Cluster {
-  const parts = kafka as unknown as Record<symbol, ((options: object) => Cluster) | undefined>
+  const members = kafka as unknown as Record<symbol, ((options: object) => Cluster) | undefined>
   const symbols = Object.getOwnPropertySymbols(kafka)
   const name = symbols.find(({ description }) => description === 'private:Kafka:createCluster')
-  const create = name && parts[name]
+  const create = name && members[name]
   if (create === undefined) throw new Error('this release of KafkaJS has no createCluster')
   return create({ allowAutoTopicCreation: false })
 }

@@ -4,15 +4,17 @@ import { type Offset, toOffset } from '../model/ids.ts'
 import { type FetchedRecord, isPlaceholder, type Undecodable } from './recordBatches.ts'
 import { type SourceRecord, sourceRecord, type TopicPartition } from './sourceRecord.ts'
 
-/** Without a heartbeat for this time, as after a member was killed, the coordinator reassigns its partitions. */
+/** If a member has sent no heartbeat for this time, for example because it was killed, the coordinator reassigns its partitions. */
 const sessionTimeoutMs = 10_000
 const heartbeatIntervalMs = 1_500
 /** A rebalance waits this long for members to rejoin. */
 const rebalanceTimeoutMs = 15_000
 /** A member notices partitions that were added to a topic within this time. */
 const metadataMaxAgeMs = 10_000
+/** How long a broker waits for new records before it answers a fetch without any. */
 const fetchWaitMs = 500
 
+/** What one fetch has returned of a partition. */
 export type FetchedBatch = TopicPartition & {
   /** The offset from which the partition was fetched. */
   readonly position: Offset
@@ -20,41 +22,49 @@ export type FetchedBatch = TopicPartition & {
    * In offset order. A record counts as consumed once the iterator is past it. Example: a loop over offsets 5 to 9 breaks at 7: the next batch begins at 7.
    */
   readonly records: Iterable<SourceRecord>
-  /** The high watermark, if compaction has removed records of this batch: later records of the same keys are below it. */
+  /** If compaction has removed records of this batch, the high watermark: later records of the same keys are below it. Otherwise undefined. */
   readonly gapBelow: bigint | undefined
   /** When the latest control record, or record of an aborted transaction, was appended (epoch ms); undefined without such a record. */
   readonly skippedAtMs: number | undefined
+  /** Why the rest of the fetched bytes cannot be decoded. */
   readonly undecodable: Undecodable | undefined
+  /** False once the member stops. */
   isReading(): boolean
   /** Sleeps, then sends a heartbeat, so that the member keeps its partitions. Resolves early when the member stops; rejects at a rebalance. */
   wait(forMs: number): Promise<void>
 }
 
+/** What a member of a group reads, and what it calls. */
 export type GroupOptions = {
   readonly groupId: string
   readonly topics: readonly string[]
+  /** Called when the member's partitions may be assigned to others: at the beginning of a rebalance. */
   onRevoked(): void
   /** Called with every new assignment. Its partitions stay paused until `readFrom` names their offsets. */
   onAssigned(partitions: readonly TopicPartition[]): Promise<void>
   /** Called with one batch at a time; resolves with whether all its records were consumed. */
   onBatch(batch: FetchedBatch): Promise<boolean>
-  /** Called when all records of a batch are consumed, and for a batch without records. From offset `from` to `lastOffset` the partition has no records. */
+  /**
+   * Called when all records of a batch are consumed, and for a batch without records. From offset `from` to `lastOffset`, the partition has no more records.
+   */
   onBatchEnd(partition: TopicPartition, from: bigint, lastOffset: Offset): void
 }
 
+/** `position`: the offset of the next record to read. `metadata`: a text that is stored with it. */
 export type PartitionCommit = TopicPartition & { readonly position: Offset; readonly metadata: string }
 
 export interface GroupMember {
   /** Joins and reads until `signal` aborts, then keeps the partitions until `leave`, for the last commits. Rejects when the member or a callback fails. */
   readonly run: (signal: AbortSignal) => Promise<void>
+  /** Begins to read newly assigned partitions, each from `nextOffset`. */
   readonly readFrom: (partitions: readonly (TopicPartition & { readonly nextOffset: bigint })[]) => void
   readonly pause: (partitions: readonly TopicPartition[]) => void
   readonly resume: (partitions: readonly TopicPartition[]) => void
   /**
    * Commits offsets of assigned partitions. After a rebalance the coordinator rejects the commit, with one exception:
-   * - KafkaJS loses the connection while it commits offset 80.
-   * - Another member commits 90 to the same partition.
-   * - KafkaJS rejoins the group, which now accepts the repeated commit of 80. Records 80 to 89 are read again, which changes nothing.
+   * 1. KafkaJS loses the connection while it commits offset 80.
+   * 2. Another member commits 90 to the same partition.
+   * 3. KafkaJS rejoins the group, which now accepts the repeated commit of 80. Records 80 to 89 are read again, which changes nothing.
    */
   readonly commit: (commits: readonly PartitionCommit[]) => Promise<void>
   /** The group reassigns the member's partitions at once. */
@@ -73,6 +83,7 @@ export function groupMember(kafka: Kafka, options: GroupOptions): GroupMember {
     allowAutoTopicCreation: false,
     retry: { restartOnFailure: async () => false },
   })
+  /** Resolved once `run` is to end, rejected at a failure. */
   const ended = Promise.withResolvers<void>()
   ended.promise.catch(() => undefined)
   subscribeToEvents(consumer, options, ended.reject)
@@ -166,11 +177,12 @@ async function deliverBatch(options: GroupOptions, payload: EachBatchPayload, si
     resolveOffset(batch.lastOffset())
     await heartbeat()
   } catch (error) {
-    // After any other error, KafkaJS would call eachBatch again.
+    // After an error that is not its own, KafkaJS would call eachBatch again.
     throw error instanceof kafkajs.KafkaJSError ? error : new kafkajs.KafkaJSNonRetriableError(error as Error)
   }
 }
 
+/** Yields the records before an undecodable batch. `resolveOffset` makes KafkaJS continue after a record that the loop has finished. */
 function* recordsOf(
   { topic, partition, messages }: DecodedBatch,
   resolveOffset: EachBatchPayload['resolveOffset'],
@@ -182,11 +194,13 @@ function* recordsOf(
   }
 }
 
+/** The latest timestamp of the placeholders of control records and aborted records. */
 function skippedAtMs(messages: readonly FetchedRecord[]): number | undefined {
   const timesMs = messages.filter(({ isSkipped }) => isSkipped).map(({ timestamp }) => Number(timestamp))
   return timesMs.length === 0 ? undefined : timesMs.reduce((latest, timeMs) => Math.max(latest, timeMs), 0)
 }
 
+/** The partitions in an assignment of KafkaJS: topic → numbers of partitions. */
 export const partitionsIn = (assignment: Readonly<Record<string, readonly number[]>>): TopicPartition[] =>
   Object.entries(assignment).flatMap(([topic, partitions]) => partitions.map((partition) => ({ topic, partition })))
 

@@ -5,8 +5,8 @@ import { partitionName, type TopicPartition } from './sourceRecord.ts'
 export type PartitionTime = TopicPartition & { readonly afterMs: number }
 
 /**
- * By `partitionName`, the offset of the first record after `afterMs` (epoch ms); leaves out partitions without such a record. `times` names a partition
- * once at most. Rejects if a topic is missing or a leader does not answer.
+ * Reads, for each partition of `times`, the offset of the first record with a timestamp after `afterMs` (epoch ms). The result has them by `partitionName`, and
+ * leaves out partitions without such a record. `times` names a partition once at most. Rejects if a topic is missing or a leader does not answer.
  */
 export async function offsetsAfter(kafka: Kafka, times: readonly PartitionTime[]): Promise<Map<string, bigint>> {
   const firstOffsets = new Map<string, bigint>()
@@ -20,8 +20,10 @@ export async function offsetsAfter(kafka: Kafka, times: readonly PartitionTime[]
         await cluster.refreshMetadata()
         return await offsetsOf(cluster, topic, partitions)
       })
-      for (const { partition, offset } of offsets)
+      for (const { partition, offset } of offsets) {
+        // Kafka returns -1 for a partition without such a record.
         if (offset >= 0n) firstOffsets.set(partitionName({ topic, partition }), offset)
+      }
     }
   } finally {
     // A failed disconnect must not replace the error of a request.

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import kafkajs from 'kafkajs'
+// Loaded here, so that `replaceModule` can replace them.
 import 'kafkajs/src/protocol/recordBatch/record/v0/index.js'
 import 'kafkajs/src/protocol/requests/fetch/v4/decodeMessages.js'
 import { decodePartition, undecodableRecord, withoutAborted, withSkipped } from './recordBatches.ts'
@@ -7,7 +8,12 @@ import { varintOf } from './recordBytes.ts'
 import { RecordHeaders } from './recordHeaders.ts'
 import { partitionName } from './sourceRecord.ts'
 
+/* Fixes for bugs of KafkaJS 2.2.4. Each function changes KafkaJS itself, for all clients of this process, and names the test that shows the bug. */
+
 const load = createRequire(import.meta.url)
+
+/** KafkaJS has a function for each kind of request: it makes an exchange (the encoder of the request, the decoder of the response) from the request's parts. */
+type BuildExchange<Parts, Exchange> = (parts: Parts) => Exchange
 
 type KafkaJsDecoder = {
   readInt32(): number
@@ -32,8 +38,6 @@ type FetchRequest = {
 }
 type FetchExchange<Answer> = { readonly response: { decode(bytes: Buffer): Promise<Answer> } }
 
-// Fixes for bugs of KafkaJS 2.2.4.
-
 /**
  * Replaces the fetch decoder of KafkaJS, which has these bugs (`recordBatches.test.ts`). Call this before the first fetch, which loads the decoder.
  * - It supports one of four codecs, and verifies no checksum.
@@ -43,7 +47,7 @@ type FetchExchange<Answer> = { readonly response: { decode(bytes: Buffer): Promi
  * - It returns records of an aborted transaction if a fetch begins inside several transactions.
  */
 export function replaceFetchDecoder(): void {
-  // Returns the bytes. `decodeAnswer` decodes them from the offset that was requested.
+  // Instead of records, this decoder returns their bytes: only `decodeAnswer` has the requested offset, from which they are decoded.
   replaceModule('protocol/requests/fetch/v4/decodeMessages', () => async (answer: KafkaJsDecoder): Promise<Buffer> => {
     const size = answer.readInt32()
     return size > 0 && answer.canReadBytes(size) ? answer.readBytes(size) : Buffer.alloc(0)
@@ -55,6 +59,7 @@ export function replaceFetchDecoder(): void {
   })
 }
 
+/** Decodes the records of each partition, from the offset that `topics` requested. */
 async function decodeAnswer(answer: FetchAnswer, { topics }: FetchRequest) {
   const requested = new Map<string, bigint>()
   for (const { topic, partitions } of topics)
@@ -92,7 +97,10 @@ async function decodeFetched(partition: PartitionAnswer, from: bigint | undefine
 type KafkaJsEncoder = { writeBuffer(bytes: Buffer): KafkaJsEncoder; readonly buffer: Buffer }
 type WrittenRecord = { readonly headers?: unknown }
 
-/** Makes KafkaJS write `RecordHeaders` byte for byte. From an object, it would reorder headers, fail at null, and omit `__proto__` (`sink.test.ts`). */
+/**
+ * Makes KafkaJS write `RecordHeaders` byte for byte. Without this, headers are members of an object: KafkaJS reorders them, fails at null, and omits
+ * `__proto__` (`sink.test.ts`).
+ */
 export function keepHeaders(): void {
   const Encoder = load('kafkajs/src/protocol/encoder') as new () => KafkaJsEncoder
   type Encode = (record: WrittenRecord) => KafkaJsEncoder
@@ -103,8 +111,9 @@ export function keepHeaders(): void {
         const { headers } = record
         if (!(headers instanceof RecordHeaders)) return encode(record)
         const bare = encode({ ...record, headers: {} }).buffer
-        // A record begins with its length. A record without headers ends with their number, a zero.
-        const body = bare.subarray(bare.findIndex((byte) => byte < 0x80) + 1, -1)
+        // A record begins with its length, a varint: only its last byte is below 0x80. A record without headers ends with their number, a zero.
+        const lengthEndsAt = bare.findIndex((byte) => byte < 0x80) + 1
+        const body = bare.subarray(lengthEndsAt, -1)
         const count = varintOf(headers.count)
         const length = varintOf(body.length + count.length + headers.bytes.length)
         return new Encoder().writeBuffer(Buffer.concat([length, body, count, headers.bytes]))
@@ -124,11 +133,9 @@ function replaceModule<Exports>(name: string, replace: (exports: Exports) => Exp
   if (load(path) !== module.exports) throw new Error(`${name} of KafkaJS was loaded too early to be replaced`)
 }
 
-type Build<Parts, Answer> = (parts: Parts) => Answer
-
 /**
- * Makes the admin client return log end offsets. Otherwise it returns last stable offsets, which stop at an open transaction: a consumer could seem caught
- * up (`simulatedKafka.test.ts`). Requests of consumers name an isolation level already.
+ * Makes the admin client return log end offsets. Otherwise it returns last stable offsets, which stop at an open transaction, so that a consumer could seem
+ * caught up (`simulatedKafka.test.ts`). Requests of consumers already name an isolation level, and stay as they are.
  */
 export function fetchLogEndOffsets(): void {
   const readUncommitted = { isolationLevel: 0 }
@@ -205,12 +212,12 @@ export function keepCommitsOutOfRange(): void {
   }
 }
 
-type FetchedBatch = { readonly fetchedOffset: string; isEmpty(): boolean }
+type KafkaJsBatch = { readonly fetchedOffset: string; isEmpty(): boolean }
 
 /** Makes the events of a batch without records name the offset from which it was fetched (`consumerGroup.test.ts`). */
 export function reportFetchedOffsets(): void {
   const { prototype } = load('kafkajs/src/consumer/batch') as {
-    prototype: { firstOffset(this: FetchedBatch): string | null }
+    prototype: { firstOffset(this: KafkaJsBatch): string | null }
   }
   const { firstOffset } = prototype
   if (firstOffset === undefined) throw new Error('this release of KafkaJS has no Batch.firstOffset')
@@ -219,9 +226,13 @@ export function reportFetchedOffsets(): void {
   }
 }
 
-function wrapRequests<Parts, Answer>(name: string, wrap: (build: Build<Parts, Answer>) => Build<Parts, Answer>): void {
+/** Replaces the function that makes the exchange for requests of the kind `name`, in each version of Kafka's protocol. */
+function wrapRequests<Parts, Exchange>(
+  name: string,
+  wrap: (build: BuildExchange<Parts, Exchange>) => BuildExchange<Parts, Exchange>,
+): void {
   const requests = load(`kafkajs/src/protocol/requests/${name}`) as {
-    protocol?: (api: { version: number }) => Build<Parts, Answer> | undefined
+    protocol?: (api: { version: number }) => BuildExchange<Parts, Exchange> | undefined
   }
   const { protocol } = requests
   if (protocol === undefined) throw new Error(`this release of KafkaJS has no ${name} requests at the known path`)

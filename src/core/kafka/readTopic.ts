@@ -3,9 +3,13 @@ import { type Cluster, createCluster, type FetchAnswer } from './cluster.ts'
 import { isPlaceholder } from './recordBatches.ts'
 import { type SourceRecord, sourceRecord } from './sourceRecord.ts'
 
+/** A read that gets no record for this time fails. */
 const stallMs = 600_000
+/** How long a broker waits for new records before it answers a fetch without any. */
 const fetchWaitMs = 250
+/** The isolation level without records of open and aborted transactions. */
 const readCommitted = 1
+/** The most bytes of a partition in one fetch. */
 const maxPartitionBytes = 1_048_576
 
 export type ReadOptions = {
@@ -19,6 +23,16 @@ export type ReadOptions = {
 
 /** From `from` (inclusive) to `to` (exclusive). */
 export type OffsetSpan = { readonly from: bigint; readonly to: bigint }
+
+/** What is left to read of a span. `emptyAnswers`: how many successive answers were empty although no open transaction is before `to`. */
+type UnreadSpan = OffsetSpan & { readonly emptyAnswers: number }
+
+/** What one fetch has returned of a partition. `span`: what was unread before it. `next`: the first offset that is still to be read. */
+type FetchedPartition = Pick<FetchAnswer, 'partition' | 'messages'> & {
+  readonly span: OffsetSpan
+  readonly next: bigint
+  readonly emptyAnswers: number
+}
 
 /**
  * Reads a topic, or `spans` of it, from its beginning to its present end, without a consumer group. Rejects when `signal` aborts, at an undecodable batch,
@@ -53,13 +67,13 @@ export async function readTopic(kafka: Kafka, { topic, spans, signal, onRecord }
           return []
         }
       })
-      for (const part of fetched) {
-        for (const record of recordsIn(topic, part)) {
+      for (const fetchedPartition of fetched) {
+        for (const record of recordsIn(topic, fetchedPartition)) {
           signal.throwIfAborted()
           await onRecord(record)
           lastRecordMs = performance.now()
         }
-        const { partition, next, span, emptyAnswers } = part
+        const { partition, next, span, emptyAnswers } = fetchedPartition
         if (next < span.to) unreadSpans.set(partition, { from: next, to: span.to, emptyAnswers })
         else unreadSpans.delete(partition)
       }
@@ -71,6 +85,7 @@ export async function readTopic(kafka: Kafka, { topic, spans, signal, onRecord }
   }
 }
 
+/** Yields the records of a fetched partition that belong to its span. Throws at an undecodable batch. */
 function* recordsIn(
   topic: string,
   { partition, messages, span: { from, to } }: FetchedPartition,
@@ -86,21 +101,13 @@ function* recordsIn(
   }
 }
 
-/** `emptyAnswers`: how many successive answers were empty although the last stable offset had reached `to`. */
-type UnreadSpan = OffsetSpan & { readonly emptyAnswers: number }
-type FetchedPartition = Pick<FetchAnswer, 'partition' | 'messages'> & {
-  readonly span: OffsetSpan
-  readonly next: bigint
-  readonly emptyAnswers: number
-}
-
 const allOffsets: OffsetSpan = { from: 0n, to: 2n ** 63n }
 const noOffsets: UnreadSpan = { from: 0n, to: 0n, emptyAnswers: 0 }
 /** After this many empty answers, the rest of a span counts as deleted. A broker with remote storage may answer empty a few times. */
 const maxEmptyAnswers = 5
 const maxOffset = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
-/** Intersects `spans`, or all offsets, with the present offsets of each partition. */
+/** What can be read of `spans` (of all offsets without `spans`): the offsets of each partition's present log that are within its span. */
 async function unreadSpansIn(
   admin: Admin,
   topic: string,
@@ -117,6 +124,7 @@ async function unreadSpansIn(
   return unreadSpans
 }
 
+/** Fetches from the beginning of each unread span, with one request to each leader. */
 async function fetchUnread(
   cluster: Cluster,
   topic: string,
@@ -139,7 +147,8 @@ async function fetchUnread(
       const isEmpty = fetched.every(({ messages }) => messages.length === 0)
       return fetched.map(({ partition, lastStableOffset, messages }) => {
         const span = unreadSpans.get(partition) ?? noOffsets
-        // A broker omits records beyond the response size or the last stable offset. If neither explains empty answers, the records were deleted.
+        // A broker omits records beyond the response size, or from the first open transaction on (the last stable offset). If neither explains empty answers,
+        // the records were deleted.
         const emptyAnswers = isEmpty && BigInt(lastStableOffset) >= span.to ? span.emptyAnswers + 1 : 0
         const last = messages.at(-1)
         const afterLast = last === undefined ? span.from : BigInt(last.offset) + 1n

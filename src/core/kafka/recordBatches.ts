@@ -1,12 +1,17 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as letOtherEventsRun } from 'node:timers/promises'
 import { crc32c } from '@node-rs/crc32'
 import { RecordBytes } from './recordBytes.ts'
 import { decompressRecords } from './recordCompression.ts'
 import { noHeaders, RecordHeaders } from './recordHeaders.ts'
 
-/** A record, or a placeholder, which has no content, and makes KafkaJS go on after its offset. */
+/*
+ * Decodes what a broker returns to a fetch request: for each partition, record batches. KafkaJS then continues after the last record that it gets.
+ */
+
+/** A record, or a placeholder, which has no content, and makes KafkaJS continue after its offset. */
 export type FetchedRecord = {
   readonly offset: string
+  /** Epoch ms. */
   readonly timestamp: string
   readonly key: Buffer | null
   readonly value: Buffer | null
@@ -14,7 +19,7 @@ export type FetchedRecord = {
   /** Also true for records of aborted transactions, which KafkaJS must not deliver either. */
   readonly isControlRecord: boolean
   readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean }
-  /** Set on the placeholder of offsets that compaction has removed; `offset` is the last of these. */
+  /** Set on the placeholder of records that compaction has removed; `offset` is that of the last one. */
   readonly isGap?: true
   /** Set on the placeholder of a control record or a record of an aborted transaction; it has the record's offset and timestamp. */
   readonly isSkipped?: true
@@ -22,6 +27,7 @@ export type FetchedRecord = {
   readonly undecodable?: Undecodable
 }
 
+/** Why a batch cannot be decoded. */
 export class Undecodable extends Error {
   override readonly name = 'Undecodable'
 }
@@ -32,42 +38,46 @@ const maxBatchBytes = 256 * 1024 * 1024
 const maxPartitionBytes = 4 * 1024 * 1024
 /** Decoding also stops after this many records, even within a batch: a compressed batch of 25 KB may contain millions of records. */
 const maxPartitionRecords = 50_000
-/** Decoding this many records or headers blocks the event loop for a few milliseconds. */
+/** After this many records or headers, which block the event loop for a few milliseconds, the decoder pauses, so that other events run. */
 const recordsPerTurn = 5_000
 const headersPerTurn = 50_000
 
-/** Offset, length, leader epoch and magic, with which every version of the format begins. */
+/** Every version of the format begins with these bytes: first offset (8 bytes), length of the rest (4), leader epoch (4), version of the format, magic (1). */
 const commonHeaderBytes = 17
 const lengthEndsAt = 12
 const currentMagic = 2
-/** The CRC covers a batch from this byte on. */
+/** The checksum covers a batch from this byte on. */
 const checkedFrom = 21
 const headerBytes = 61
 
+/** How far a partition is decoded: every offset from `from` to below `next` has a record or a placeholder. */
+type DecodedOffsets = { readonly from: bigint; next: bigint }
+
 /**
- * Decodes the records of one partition in a fetch response, from the offset `from` on. Stops at `maxPartitionBytes` or `maxPartitionRecords`, and at the
- * first batch that is cut off or undecodable. Inserts placeholders for offsets that compaction has removed, and for an undecodable batch. Never rejects:
+ * Decodes the records of one partition in a fetch response, from the requested offset `from` on. Stops at `maxPartitionBytes` or `maxPartitionRecords`, and at
+ * the first batch that is cut off or undecodable. Inserts placeholders for records that compaction has removed, and for an undecodable batch. Never rejects:
  * otherwise one damaged batch would fail the other partitions of the response, too.
  *
  * The format: https://kafka.apache.org/documentation/#recordbatch
  */
 export async function decodePartition(bytes: Buffer, from = 0n): Promise<FetchedRecord[]> {
   const records: FetchedRecord[] = []
-  const reading: Reading = { from, next: from }
+  const offsets: DecodedOffsets = { from, next: from }
   let decodedBytes = 0
   for (let rest = bytes; rest.length > 0 && decodedBytes < maxPartitionBytes; ) {
-    // If not even the length is complete, the batch counts as cut off.
-    const batchBytes = Math.max(headerBytes, rest.length < lengthEndsAt ? 0 : lengthEndsAt + rest.readInt32BE(8))
+    // If not even the length is complete, the batch counts as cut off: it is shorter than `headerBytes`.
+    const statedBytes = rest.length < lengthEndsAt ? 0 : lengthEndsAt + rest.readInt32BE(8)
+    const batchBytes = Math.max(headerBytes, statedBytes)
     const batch = rest.subarray(0, batchBytes)
     const countBefore = records.length
     // A broker may cut off the last batch of a fetch, but never the first. So a first batch that seems cut off has a wrong length, and is undecodable.
     if (batch.length < batchBytes && rest !== bytes) break
     try {
       if (batch.length < batchBytes) throw new Error('it is cut off')
-      decodedBytes += await decodeBatch(batch, reading, records)
+      decodedBytes += await decodeBatch(batch, offsets, records)
     } catch (error) {
       records.length = countBefore
-      records.push(undecodableRecord(`the record batch ${offsetsOf(batch)} cannot be decoded`, error))
+      records.push(undecodableRecord(`the record batch ${placeOf(batch)} cannot be decoded`, error))
       break
     }
     if (records.length >= maxPartitionRecords) break
@@ -85,15 +95,13 @@ type BatchHeader = {
   readonly batchContext: { readonly producerId: string; readonly inTransaction: boolean }
 }
 
-/** Every offset from `from` to below `next` has a record or a placeholder. */
-type Reading = { readonly from: bigint; next: bigint }
-
-/** Adds the records of a batch to `records`, up to `maxPartitionRecords`. Resolves with the number of decompressed bytes. */
-async function decodeBatch(batch: Buffer, reading: Reading, records: FetchedRecord[]): Promise<number> {
+/** Adds the records of a batch to `records`, up to `maxPartitionRecords`, and advances `offsets`. Resolves with the number of decompressed bytes. */
+async function decodeBatch(batch: Buffer, offsets: DecodedOffsets, records: FetchedRecord[]): Promise<number> {
   const magic = batch.readInt8(commonHeaderBytes - 1)
   if (magic !== currentMagic) throw new Error(`its format, version ${magic}, is unknown`)
   if (crc32c(batch.subarray(checkedFrom)) !== batch.readUInt32BE(commonHeaderBytes))
     throw new Error('its checksum is wrong')
+  // The offsets of the fields, and the bits of the attributes: see the format above.
   const attributes = batch.readInt16BE(21)
   const header: BatchHeader = {
     firstOffset: batch.readBigInt64BE(0),
@@ -110,30 +118,32 @@ async function decodeBatch(batch: Buffer, reading: Reading, records: FetchedReco
   const bytes = new RecordBytes(decompressed)
   for (let read = 0; read < count; read++) {
     if (records.length >= maxPartitionRecords) return decompressed.length
-    if (read % recordsPerTurn === recordsPerTurn - 1) await nextTurn()
-    const record = await decodeRecord(bytes, header, reading.from)
-    if (record !== undefined) addWithGap(record, reading, records)
+    if (read % recordsPerTurn === recordsPerTurn - 1) await letOtherEventsRun()
+    const record = await decodeRecord(bytes, header, offsets.from)
+    if (record !== undefined) addWithGap(record, offsets, records)
+    // `decodeRecord` has lowered it to the end of the record.
     bytes.end = decompressed.length
   }
   if (count > 0 && bytes.at !== decompressed.length) throw new Error(`it is longer than its ${count} records`)
   // Compaction may have removed the last records of the batch. KafkaJS continues after the last record that it gets: without a placeholder, it would fetch
   // the removed records for ever.
   const last = lastOffsetOf(batch)
-  if (reading.next <= last) {
+  if (offsets.next <= last) {
     records.push(gapRecord(last))
-    reading.next = last + 1n
+    offsets.next = last + 1n
   }
   return decompressed.length
 }
 
-function addWithGap(record: FetchedRecord, reading: Reading, records: FetchedRecord[]): void {
+/** Adds a record, and before it a placeholder for records that compaction has removed. */
+function addWithGap(record: FetchedRecord, offsets: DecodedOffsets, records: FetchedRecord[]): void {
   const offset = BigInt(record.offset)
-  if (offset > reading.next) records.push(gapRecord(offset - 1n))
+  if (offset > offsets.next) records.push(gapRecord(offset - 1n))
   records.push(record)
-  reading.next = offset + 1n
+  offsets.next = offset + 1n
 }
 
-/** Undefined for a record below the offset `from`. */
+/** Decodes the next record of a batch, and goes to its end. Resolves with undefined for a record below the offset `from`. */
 async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigint): Promise<FetchedRecord | undefined> {
   const length = bytes.varint()
   if (length < 0 || length > bytes.end - bytes.at) throw new Error('a record is cut off')
@@ -153,7 +163,7 @@ async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigin
   if (count < 0 || count > (bytes.end - bytes.at) / 2) throw new Error(`a record cannot have ${count} headers`)
   const headersFrom = bytes.at
   for (let remaining = count; remaining > 0; remaining -= headersPerTurn) {
-    if (remaining < count) await nextTurn()
+    if (remaining < count) await letOtherEventsRun()
     bytes.skipHeaders(Math.min(remaining, headersPerTurn))
   }
   if (bytes.at !== bytes.end) throw new Error(`a record is longer than its ${count} headers`)
@@ -163,6 +173,9 @@ async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigin
   return { offset: String(offset), timestamp, key, value, headers, isControlRecord, batchContext }
 }
 
+const placeholder = { key: null, value: null, headers: noHeaders, timestamp: '0' }
+
+/** The placeholder of removed records, the last of which had the offset `last`. */
 export const gapRecord = (last: bigint): FetchedRecord => ({
   ...placeholder,
   offset: String(last),
@@ -170,7 +183,10 @@ export const gapRecord = (last: bigint): FetchedRecord => ({
   isGap: true,
 })
 
-/** Turns control records and aborted records into placeholders. KafkaJS would drop their timestamps, which the indexer needs as latest append times. */
+/**
+ * Turns records with `isControlRecord` into placeholders. KafkaJS would drop them, and with them their timestamps, from which the indexer determines until when
+ * it has read the partition.
+ */
 export function withSkipped(records: readonly FetchedRecord[]): readonly FetchedRecord[] {
   if (!records.some(({ isControlRecord }) => isControlRecord)) return records
   return records.map((record) => {
@@ -179,14 +195,14 @@ export function withSkipped(records: readonly FetchedRecord[]): readonly Fetched
   })
 }
 
-/** Also true for control records; false for an undecodable batch. */
+/** Whether an element is no record for the indexer. Also true for control records; false for the placeholder of an undecodable batch, which is an error. */
 export const isPlaceholder = ({ isControlRecord, isGap, isSkipped }: FetchedRecord): boolean =>
   isControlRecord || isGap === true || isSkipped === true
 
-const placeholder = { key: null, value: null, headers: noHeaders, timestamp: '0' }
-
 /** KafkaJS drops records below the requested offset, and the offsets of a damaged batch may be wrong. So its placeholder has the highest offset. */
 const highestOffset = String(2n ** 63n - 1n)
+
+/** The placeholder of a batch that cannot be decoded. */
 export const undecodableRecord = (problem: string, cause?: unknown): FetchedRecord => ({
   ...placeholder,
   offset: highestOffset,
@@ -196,14 +212,15 @@ export const undecodableRecord = (problem: string, cause?: unknown): FetchedReco
 
 const lastOffsetOf = (batch: Buffer): bigint => batch.readBigInt64BE(0) + BigInt(batch.readInt32BE(23))
 
-function offsetsOf(batch: Buffer): string {
+/** Completes "the record batch …" in a message. */
+function placeOf(batch: Buffer): string {
   if (batch.length < headerBytes) return 'that was fetched'
   const first = batch.readBigInt64BE(0)
   const magic = batch.readInt8(commonHeaderBytes - 1)
   return magic === currentMagic ? `at offsets ${first} to ${lastOffsetOf(batch)}` : `at offset ${first}`
 }
 
-/** `firstOffset`: of the transaction's first record in this partition. */
+/** As a fetch response lists it. `firstOffset`: of the transaction's first record in this partition. */
 type AbortedTransaction = { readonly producerId: string; readonly firstOffset: string }
 
 const notTransactional = { producerId: '', inTransaction: false }
@@ -211,19 +228,22 @@ const notTransactional = { producerId: '', inTransaction: false }
 const abortMarkerKey = Buffer.from([0, 0, 0, 0])
 
 /**
- * Marks the records of aborted transactions as control records, which are not delivered. A transaction consists of all transactional records of its
+ * Marks the records of aborted transactions as control records, which are not delivered. An aborted transaction consists of all transactional records of its
  * producer from `firstOffset` to the abort marker.
  */
 export function withoutAborted(records: readonly FetchedRecord[], transactions: readonly AbortedTransaction[]) {
   if (transactions.length === 0) return records
   const upcoming = transactions.toSorted((a, b) => Number(BigInt(a.firstOffset) - BigInt(b.firstOffset)))
-  const aborted = new Set<string>()
+  /** Producers whose aborted transaction has begun, and has not reached its marker. */
+  const abortedProducers = new Set<string>()
   return records.map((record) => {
-    const { offset, key, isControlRecord, batchContext: { producerId, inTransaction } = notTransactional } = record
+    const { offset, key, isControlRecord } = record
+    const { producerId, inTransaction } = record.batchContext ?? notTransactional
     for (; upcoming[0] !== undefined && BigInt(upcoming[0].firstOffset) <= BigInt(offset); upcoming.shift())
-      aborted.add(upcoming[0].producerId)
-    if (!isControlRecord && inTransaction && aborted.has(producerId)) return { ...record, isControlRecord: true }
-    if (isControlRecord && key?.equals(abortMarkerKey)) aborted.delete(producerId)
+      abortedProducers.add(upcoming[0].producerId)
+    const isAborted = !isControlRecord && inTransaction && abortedProducers.has(producerId)
+    if (isAborted) return { ...record, isControlRecord: true }
+    if (isControlRecord && key?.equals(abortMarkerKey)) abortedProducers.delete(producerId)
     return record
   })
 }

@@ -1,8 +1,9 @@
 /** Reads the fields of a batch's records, in order. Throws if a field ends beyond `end`. */
 export class RecordBytes {
   readonly #bytes: Buffer
+  /** Where the next field begins. */
   at = 0
-  /** The end of the present record, which the decoder sets, or of all records. */
+  /** Where the bytes end. A decoder lowers it to the end of the record that it reads. */
   end: number
 
   constructor(bytes: Buffer) {
@@ -53,13 +54,14 @@ export class RecordBytes {
     return this.#bytes.subarray(from, this.at)
   }
 
+  /** Like `nullableBytes`, but a name must not be null. */
   headerName(): Buffer {
     const bytes = this.nullableBytes()
     if (bytes === null) throw new Error('a header has no name')
     return bytes
   }
 
-  /** Makes no objects: a record may have a million headers. */
+  /** Checks that `count` headers follow, and goes to their end. Makes no objects: a record may have a million headers. */
   skipHeaders(count: number): void {
     for (let skipped = 0; skipped < count; skipped++) {
       const nameLength = this.varint()
@@ -69,12 +71,13 @@ export class RecordBytes {
     }
   }
 
+  /** The bytes from `from` to below `at`. */
   slice(from: number): Buffer {
     return this.#bytes.subarray(from, this.at)
   }
 }
 
-/** A zigzag varint of 32 bits. */
+/** Encodes a number as a zigzag varint of 32 bits. */
 export function varintOf(value: number): Buffer {
   const bytes: number[] = []
   let rest = ((value << 1) ^ (value >> 31)) >>> 0

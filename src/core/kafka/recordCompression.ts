@@ -21,7 +21,7 @@ export async function decompressRecords(codec: number, compressed: Buffer, maxBy
 
 const tooLarge = (maxBytes: number): Error => new Error(`decompresses to more than ${maxBytes} bytes`)
 
-/** Snappy of the Java client has a header with this magic, then blocks of raw snappy, each preceded by its length in four bytes. */
+/** Snappy of the Java client (framed) has a header that begins with this magic, then blocks of raw snappy, each preceded by its length in four bytes. */
 const framedSnappyMagic = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00])
 const framedSnappyHeaderBytes = 16
 
@@ -55,17 +55,20 @@ function snappyLength(block: Buffer): number {
   throw new Error('a block does not begin with its length')
 }
 
+/** Number in the header of a frame → the largest block. */
 const lz4BlockMaxBytes: Readonly<Record<number, number>> = { 4: 65_536, 5: 262_144, 6: 1_048_576, 7: 4_194_304 }
 
-/** lz4-napi has no option for a limit. */
+/** lz4-napi has no option for a limit, so an upper bound is checked before. */
 async function decompressLz4(compressed: Buffer, maxBytes: number): Promise<Buffer> {
   if (lz4MaxBytes(compressed) > maxBytes) throw tooLarge(maxBytes)
   return await decompressFrame(compressed)
 }
 
 /**
- * An upper bound for the decompressed bytes of an LZ4 frame: magic, flags and block size, then blocks, each preceded by its length, then a length of zero.
- * A byte of a compressed block becomes 255 bytes at most.
+ * An upper bound for the decompressed bytes of an LZ4 frame. A byte of a compressed block becomes 255 bytes at most.
+ *
+ * The frame: magic (4 bytes), flags, block size, perhaps a content size (8) and a dictionary id (4), a checksum of the header (1). Then blocks: a word of 4
+ * bytes (the length; the highest bit marks a block that is stored uncompressed), the block, perhaps a checksum (4). Then a word of zero.
  */
 function lz4MaxBytes(frame: Buffer): number {
   const flags = frame.readUInt8(4)
@@ -75,7 +78,8 @@ function lz4MaxBytes(frame: Buffer): number {
   const blockMaxBytes = lz4BlockMaxBytes[(frame.readUInt8(5) >> 4) & 0x07]
   if (blockMaxBytes === undefined) throw new Error('the frame has no valid block size')
   let maxBytes = 0
-  for (let at = 7 + (hasContentSize ? 8 : 0) + (hasDictionary ? 4 : 0); at + 4 <= frame.length; ) {
+  const blocksFrom = 7 + (hasContentSize ? 8 : 0) + (hasDictionary ? 4 : 0)
+  for (let at = blocksFrom; at + 4 <= frame.length; ) {
     const word = frame.readUInt32LE(at)
     if (word === 0) break
     const isStored = word >= 0x8000_0000
@@ -86,6 +90,7 @@ function lz4MaxBytes(frame: Buffer): number {
   return maxBytes
 }
 
+/** By the numbers of Kafka's format. */
 const codecs: Readonly<Record<number, { readonly name: string; readonly decompress: Decompress }>> = {
   0: { name: 'no', decompress: async (records) => records },
   1: { name: 'gzip', decompress: (compressed, maxBytes) => gunzipAsync(compressed, { maxOutputLength: maxBytes }) },

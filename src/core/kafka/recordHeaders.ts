@@ -1,6 +1,6 @@
 import { RecordBytes, varintOf } from './recordBytes.ts'
 
-/** A name may be any bytes, and several headers of a record may have the same name. */
+/** A header of a record. Its name may be any bytes, and several headers of a record may have the same name. */
 export type RecordHeader = {
   readonly name: Buffer
   readonly value: Buffer | null
@@ -38,7 +38,7 @@ export class RecordHeaders implements Iterable<RecordHeader> {
     }
   }
 
-  /** `removed`: headers that an iteration over these headers has yielded. */
+  /** The other headers, in their order. `removed`: headers that an iteration over these headers has yielded. */
   without(removed: readonly RecordHeader[]): RecordHeaders {
     const parts: Buffer[] = []
     let end = 0

@@ -1,7 +1,7 @@
 import { CompressionTypes, type Kafka, type Message, Partitioners, type Producer } from 'kafkajs'
 import { noHeaders, type RecordHeaders } from './recordHeaders.ts'
 
-/** Kafka selects the partition by the hash of the key, as the Java client does. */
+/** KafkaJS selects the partition by the hash of the key, as the Java client does. */
 export type NewRecord = {
   readonly topic: string
   readonly key: Buffer | string | null
@@ -21,7 +21,10 @@ export interface KafkaSink {
 /** How long a broker waits for in-sync replicas. The client's request timeout is longer, so it gets the broker's answer. */
 const timeoutMs = 8_000
 
-/** Larger records are compressed: otherwise a dead letter whose source was compressed could exceed `max.message.bytes`, which bounds compressed bytes. */
+/**
+ * Records from this size on are compressed. Example: a product appends a compressed record, which breaks the contract, so its bytes are appended again to the
+ * topic of dead letters. Not compressed, they could exceed `max.message.bytes`, which bounds the compressed bytes.
+ */
 const compressedFromBytes = 256 * 1024
 
 export const createProducer = (kafka: Kafka): Producer =>

@@ -12,10 +12,11 @@ import { offsetsAfter, type PartitionTime } from './offsetsAfter.ts'
 import { type ReadOptions, readTopic } from './readTopic.ts'
 import { partitionName, type TopicPartition } from './sourceRecord.ts'
 
-const leadersMs = 10_000
+/** How long, and how often, a new topic's partitions are checked for leaders. */
+const leaderDeadlineMs = 10_000
 const leaderCheckMs = 100
 
-/** First offset and log end offset. */
+/** The offsets of a partition's log: `low` is the first, `high` the log end offset. */
 export type OffsetRange = { readonly low: bigint; readonly high: bigint }
 /** By `partitionName`. */
 export type OffsetRanges = ReadonlyMap<string, OffsetRange & TopicPartition>
@@ -24,9 +25,10 @@ export type OffsetRanges = ReadonlyMap<string, OffsetRange & TopicPartition>
 type TopicSettings = Readonly<Record<string, string | number>>
 export type NewTopic = { readonly topic: string; readonly partitions: number; readonly settings: TopicSettings }
 
+/** The value of a topic's setting. Throws if Kafka has not returned it. */
 export type ReadSetting = (topic: string, name: string) => string
 
-/** Requests reject if no broker answers. */
+/** Everything that is read from Kafka, and the creation of topics. Requests reject if no broker answers. */
 export interface KafkaSource {
   readonly ping: () => Promise<void>
   readonly createMissingTopics: (topics: readonly NewTopic[]) => Promise<void>
@@ -38,23 +40,27 @@ export interface KafkaSource {
   readonly forgetLeaders: () => void
   /** Leaves out partitions without a commit. */
   readonly committedOffsets: (groupId: string, topics: readonly string[]) => Promise<PartitionCommit[]>
+  /** The partitions of each member of a consumer group. */
   readonly groupMembers: (groupId: string) => Promise<TopicPartition[][]>
+  /** Makes a member of a consumer group, which joins once it is run. */
   readonly groupMember: (options: GroupOptions) => GroupMember
   readonly readTopic: (options: ReadOptions) => Promise<void>
   readonly close: () => Promise<void>
 }
 
+/** `requests`: how many are pending. */
 type Connection = { readonly admin: Admin; requests: number }
 
-/** Admin requests share one connection. The first request opens it, and so does the first request after a failure or `forgetLeaders`. */
+/** Admin requests share one connection. The first request opens it. After a failure or `forgetLeaders`, the next request opens a new one. */
 export function kafkaSource(kafka: Kafka): KafkaSource {
   let current: Connection | undefined
   const disconnect = ({ admin }: Connection): void => {
     admin.disconnect().catch(() => undefined)
   }
   /**
-   * Replaces the connection after any failure, because KafkaJS caches metadata with it. Otherwise requests would go to former leaders for five minutes,
-   * even if these brokers are gone, and would fail once a topic of an earlier request is deleted.
+   * Sends a request on the shared connection, and abandons this connection if the request fails: KafkaJS caches metadata for each connection. With the cached
+   * metadata, later requests would go to former leaders for five minutes, even if these brokers are gone, and would fail once a topic of an earlier request is
+   * deleted.
    */
   const send = async <Answer>(request: (admin: Admin) => Promise<Answer>): Promise<Answer> => {
     current ??= { admin: kafka.admin(), requests: 0 }
@@ -100,7 +106,7 @@ export function kafkaSource(kafka: Kafka): KafkaSource {
   }
 }
 
-/** Safe for several processes at once. */
+/** Several processes may call this at once: KafkaJS ignores the error that a topic exists by now. */
 async function createMissingTopics(admin: Admin, topics: readonly NewTopic[]): Promise<void> {
   const existing = new Set(await admin.listTopics())
   const missing = topics.filter(({ topic }) => !existing.has(topic))
@@ -109,17 +115,21 @@ async function createMissingTopics(admin: Admin, topics: readonly NewTopic[]): P
     missing.map(({ topic, partitions, settings }) => ({
       topic,
       numPartitions: partitions,
+      // The default of the brokers.
       replicationFactor: -1,
       configEntries: Object.entries(settings).map(([name, value]) => ({ name, value: String(value) })),
     })),
   )
 }
 
-/** Waits up to ten seconds until every partition has a leader. `waitForLeaders` of KafkaJS would fail: a broker does not report new topics at once. */
+/**
+ * Creates topics, then waits up to ten seconds until every partition has a leader. `waitForLeaders` of KafkaJS would fail, because a broker does not report new
+ * topics at once.
+ */
 export async function createTopics(admin: Admin, topics: ITopicConfig[]): Promise<void> {
   if (topics.length === 0) return
   await admin.createTopics({ topics, waitForLeaders: false })
-  const endsAtMs = performance.now() + leadersMs
+  const endsAtMs = performance.now() + leaderDeadlineMs
   for (;;)
     try {
       // Rejects while a partition has no leader.

@@ -17,8 +17,10 @@ const offsetDigits = 19
 export const appendPositionOf = ({ partition, offset }: { partition: number; offset: bigint }): AppendPosition =>
   `${String(partition).padStart(partitionDigits, '0')}/${String(offset).padStart(offsetDigits, '0')}` as AppendPosition
 
+/** A record that was read from Kafka. */
 export type SourceRecord = TopicPartition & {
   readonly offset: Offset
+  /** The record's timestamp (epoch ms). */
   readonly appendedAtMs: number
   readonly key: Buffer | null
   readonly value: Buffer | null
@@ -36,11 +38,14 @@ export const sourceRecord = (topic: string, partition: number, fetched: FetchedR
   headers: fetched.headers,
 })
 
-/** Copies a record out of the memory of its fetch, up to some hundred mebibytes, which could not be freed while the record is stored. */
+/**
+ * Copies a record. The buffers of a fetched record are views of the memory of its whole fetch, which may be some hundred mebibytes, and which could not be
+ * freed while the record is stored.
+ */
 export function copiedOut(record: SourceRecord): SourceRecord {
   const { key, value, headers } = record
   const parts = [key, value, headers.bytes]
-  // Not from Node's pool: a small buffer would refer to a shared slab, which could not be freed either.
+  // `allocUnsafe` would take a small buffer from Node's pool, a shared slab that could not be freed either.
   const memory = Buffer.allocUnsafeSlow(parts.reduce((bytes, part) => bytes + (part?.length ?? 0), 0))
   let end = 0
   const copy = (part: Buffer): Buffer => {

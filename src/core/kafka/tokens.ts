@@ -4,6 +4,7 @@ import { Agent, fetch as fetchBy } from 'undici'
 import { type Config, latest } from '../config/config.ts'
 import { aborted } from '../config/preflight.ts'
 
+/** `lifetimeMs` counts from the request for the token. */
 type Token = { readonly value: string; readonly lifetimeMs: number }
 
 export interface TokenCache {
@@ -12,11 +13,12 @@ export interface TokenCache {
   readonly forget: () => void
 }
 
-/** KafkaJS authenticates again ten seconds before a session ends. By then it needs a new token, with a later end. */
+/** A token is renewed this long before its end: KafkaJS authenticates again ten seconds before a session ends, and by then needs a new token. */
 const renewBeforeMs = 30_000
+/** As if its time had ended: the next `read` fetches a token. */
 const noToken = { value: '', endsAtMs: 0 }
 
-/** Renews a token half a minute before its end; while renewal fails, uses the old token until its end. */
+/** Renews a token half a minute before its end. If renewal fails, the old token is used until its end. */
 export function cacheToken(fetchToken: () => Promise<Token>): TokenCache {
   let token = noToken
   let renewing: Promise<void> | undefined
@@ -45,7 +47,10 @@ export function cacheToken(fetchToken: () => Promise<Token>): TokenCache {
 
 const deadlineMs = 10_000
 
-/** The client credentials grant of OAuth 2.0. Errors do not quote the answer, which may contain secrets. */
+/**
+ * Fetches a token by the client credentials grant of OAuth 2.0. `ca`: the authorities (PEM) that may vouch for the server. Errors do not quote the answer,
+ * which may contain secrets.
+ */
 export async function fetchOAuthToken(config: Config, ca: string[]): Promise<Token> {
   const settings = latest(config)
   const { KAFKA_OAUTH_TOKEN_URL: url = '', KAFKA_OAUTH_SCOPE: scope } = settings
@@ -75,19 +80,22 @@ export async function fetchOAuthToken(config: Config, ca: string[]): Promise<Tok
 
 type Failure = Error & { readonly error?: unknown; readonly code?: unknown; readonly status?: number }
 
+/** Such as `KAFKA_OAUTH_CLIENT_SECRET is refused by KAFKA_OAUTH_TOKEN_URL (401 invalid_client)`, or `KAFKA_OAUTH_TOKEN_URL gives no token (ECONNREFUSED)`. */
 function refusalOf({ name, error, code, cause, status }: Failure): Error {
   const { status: causeStatus, code: causeCode } = (cause ?? {}) as Partial<Failure>
   const words = [status ?? causeStatus ?? '', error ?? causeCode ?? code ?? name].map(String)
+  // Other words could be texts of the answer.
   const why = `(${words.filter((word) => /^\w+$/.test(word)).join(' ')})`
   if (status === 400 || status === 401 || status === 403) {
     const path = error === 'invalid_scope' ? 'KAFKA_OAUTH_SCOPE' : 'KAFKA_OAUTH_CLIENT_SECRET'
     return tokenError(path, `is refused by KAFKA_OAUTH_TOKEN_URL ${why}`, true)
   }
+  // Such as UNABLE_TO_VERIFY_LEAF_SIGNATURE, or CERT_HAS_EXPIRED.
   const isUntrusted = /CERT|SIGNATURE|ISSUER/.test(String(causeCode))
   return tokenError('KAFKA_OAUTH_TOKEN_URL', `gives no token ${why}`, isUntrusted)
 }
 
-/** With `isRefused`, the error has a `problem`: the setting `path` is wrong; otherwise an engine may be away. */
+/** With `isRefused`, the setting `path` is wrong, so the error has a `problem`. Otherwise the server may just be unreachable. */
 const tokenError = (path: string, rule: string, isRefused: boolean): Error =>
   Object.assign(new Error(`${path} ${rule}`), isRefused && { problem: { path, rule } })
 
@@ -117,7 +125,7 @@ export function awsTokens(region = ''): () => Promise<Token> {
 
 const awsLifetimeSeconds = 900
 
-/** The token is a signed URL, which the broker calls to learn who connects. It expires after 15 minutes, or earlier, when the credentials expire. */
+/** The token is a signed URL, which the broker calls to learn who connects. It expires after 15 minutes, or with the credentials if they expire earlier. */
 export async function signAwsToken(credentials: AwsCredentials, region: string, nowMs: number): Promise<Token> {
   const leftMs = (credentials.expiration?.getTime() ?? Infinity) - nowMs
   const seconds = Math.floor(Math.min(awsLifetimeSeconds, leftMs / 1_000))

@@ -1,18 +1,19 @@
-/** Only this many characters of a title are searchable. */
+/** How many characters of a title are searchable, from its beginning. */
 export const maxSearchedCharacters = 2_000
 
 /** A letter with marks. A mark itself may belong to a script, so the first character must not be a mark. */
 const markedLetter = /((?!\p{M})[\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}\p{sc=Hebrew}\p{sc=Arabic}])\p{M}+/gu
 const katakana = /[\u30a1-\u30f6]/g
+/** The code point of a katakana letter less that of the same hiragana letter. */
 const hiraganaDistance = 0x60
 /**
- * Invisible or often not typed: direction and joining controls, variation selectors, keycaps, skin tones, Arabic tatweel, Indic nukta. Zero-width spaces
- * and non-joiners stay: they separate words.
+ * Characters that are invisible or often not typed: direction and joining controls, variation selectors, keycaps, skin tones, Arabic tatweel, Indic nukta.
+ * Zero-width spaces and non-joiners stay: they separate words.
  */
 const droppedCharacters =
   /(?![\u200b\u200c])\p{Cf}|[\ufe00-\ufe0f\u20e3\u0640\u093c\u09bc\u0a3c\u0abc\u0b3c\u0cbc]|\p{EMod}/gu
 
-/** Letters that people also type in a plainer form, and that NFKD does not decompose. */
+/** `letter:plain form`, for letters that people also type in a plainer form, and that NFKD does not decompose. */
 const plainForms = new Map(
   [
     'ß:ss æ:ae œ:oe ø:o ł:l đ:d ð:d þ:th ħ:h ŋ:n ŧ:t ı:i ς:σ ґ:г ♯:#',
@@ -26,8 +27,9 @@ const letterWithPlainForm = new RegExp(`[${[...plainForms.keys()].join('')}]`, '
 const apostrophe = /[\u00b4\u0374\u1ffd\u02b9-\u02bd\u02c8\u02ee]/g
 
 /**
- * Folds compatibility forms, case, diacritics that people leave out, katakana to hiragana, and digits of all scripts to 0 to 9. Idempotent. Truncates
- * before and after folding: one character may become eighteen, and Elasticsearch refuses a keyword of more than 32,766 bytes.
+ * Makes texts equal that people regard as the same: removes compatibility forms, case, and diacritics that people leave out; makes katakana hiragana, and
+ * digits of all scripts 0 to 9. Idempotent. Truncates before and after folding: one character may become eighteen, and Elasticsearch refuses a keyword of more
+ * than 32,766 bytes.
  */
 export const foldCharacters = (title: string): string =>
   title
@@ -47,8 +49,8 @@ export const foldCharacters = (title: string): string =>
     .replace(katakana, (letter) => String.fromCharCode(letter.charCodeAt(0) - hiraganaDistance))
 
 /**
- * In Unicode the ten digits of a script follow each other, so the value of a digit is the number of digits before it. Modulo ten, because digits of
- * another script may directly precede the script's, as with Pa'o and Eastern Pwo Karen.
+ * The value of a digit of any script. In Unicode the ten digits of a script follow each other, so the value is the number of digits before it; modulo ten,
+ * because the digits of another script may come directly before, as with Pa'o and Eastern Pwo Karen.
  */
 function digitValue(digit: string): string {
   const code = digit.codePointAt(0) ?? 0

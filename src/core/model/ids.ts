@@ -22,7 +22,7 @@ export const identifierRule = '1 to 128 characters of A-Z a-z 0-9 . _ : -'
 
 export const maxRevision = 2 ** 53 - 2
 
-/** Above the revisions in values, so that no later record brings a deleted entity back. */
+/** The revision of a deletion by a record without a value. It is above all revisions in values, so that no later record brings the entity back. */
 export const deletedRevision = (2 ** 53 - 1) as Revision
 
 export const isIdentifier = (text: string): boolean => identifierPattern.test(text)
@@ -43,8 +43,10 @@ export const randomToken = (): string => randomBytes(12).toString('base64url')
 export const entityTypes = ['forms', 'submissions'] as const
 export type EntityType = (typeof entityTypes)[number]
 
+/** All forms, or all submissions, of a team. */
 export type List = { readonly type: EntityType; readonly teamId: TeamId }
 
+/** A `List` as text: `forms/<teamId>` or `submissions/<teamId>`. */
 export type TeamList = `${EntityType}/${TeamId}`
 
 export const teamList = (type: EntityType, teamId: TeamId): TeamList => `${type}/${teamId}`

@@ -7,7 +7,7 @@ export type LogPosition = Branded<number, 'LogPosition'>
 const partitionSpan = 2 ** 40
 const maxPartition = 2 ** 12 - 1
 
-/** Throws from partition 4,096 or offset 2^40 (10^12) on. */
+/** Throws for partition 4,096 and higher ones, and for offset 2^40 (about 10^12) and higher ones. */
 export function logPosition({
   partition,
   offset,

@@ -26,6 +26,11 @@ import {
   submissionSchema,
 } from './submission.ts'
 
+/*
+ * Reads and checks records of the topics. The value of a form or submission becomes the JSON that the API serves, without the members that it does not serve.
+ * Most values of submissions are read without parsing their JSON (`readPlainSubmission`), the others by parsing (`readNormalised`).
+ */
+
 export type RecordKey = { readonly teamId: TeamId; readonly entityId: EntityId }
 
 type LiveState<Entity> = { readonly revision: Revision; readonly entity: Entity }
@@ -33,7 +38,7 @@ type LiveState<Entity> = { readonly revision: Revision; readonly entity: Entity 
 /** `live`: the entity's whole new state, or null for its deletion, which no later record undoes. */
 export type Change<Entity> = RecordKey & { readonly live: LiveState<Entity> | null }
 
-/** JSON of the members from which `answers.ts` and `score.ts` make search keys; empty for a member that is missing or null. */
+/** JSON of two members, from which `answers.ts` and `score.ts` make search keys; empty for a member that is missing or null. */
 export type FoundBy = Readonly<Record<'data' | 'score', string>>
 
 export type RenderedForm = Form & Rendered
@@ -43,6 +48,13 @@ export type RenderedSubmission = Pick<Submission, 'id' | 'formId' | 'submittedAt
 } & Rendered
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+const formRenderer = new RecordRenderer('form', formSchema, { summary: servedFormSummary, detail: servedForm })
+
+const submissionRenderer = new RecordRenderer('submission', submissionSchema, {
+  summary: servedSubmissionSummary,
+  detail: servedSubmission,
+})
 
 export const readFormRecord = parserOf<RenderedForm>('form', (value) =>
   readNormalised('form', formSchema, formRenderer, value, (form) => {
@@ -84,7 +96,10 @@ function parserOf<Entity extends { id: string } | null>(
 
 const readChangedKey = parserOf('key', (value) => readValue('key', accountKeySchema.nullable(), value))
 
-/** `{"revision": …, "key": null}` and a null value delete the key. Compaction keeps the value, but removes a tombstone after `delete.retention.ms`. */
+/**
+ * Reads a record of an account key. Two records delete the key: the value `{"revision": …, "key": null}`, which compaction keeps, and a null value (a
+ * tombstone), which compaction removes after `delete.retention.ms`.
+ */
 export function readAccountKeyRecord(recordKey: Buffer | null, value: Buffer | null) {
   const read = readChangedKey(recordKey, value)
   if (!read.ok) return read
@@ -104,7 +119,7 @@ export function readKey(key: Buffer | null): Result<RecordKey> {
   return accepted({ teamId: teamId as TeamId, entityId: entityId as EntityId })
 }
 
-/** `text` of the result: the value as JSON text. */
+/** Parses a record value, and checks it by `schema`. `text` of the result: the whole value as JSON text. */
 function readValue<Entity>(member: string, schema: z.ZodType<Entity>, value: Buffer) {
   const text = attempt(() => utf8.decode(value))
   if (text === undefined) return refused('value', 'must be UTF-8')
@@ -119,13 +134,7 @@ function readValue<Entity>(member: string, schema: z.ZodType<Entity>, value: Buf
   return accepted({ revision, entity: data as Entity, text })
 }
 
-const formRenderer = new RecordRenderer('form', formSchema, { summary: servedFormSummary, detail: servedForm })
-
-const submissionRenderer = new RecordRenderer('submission', submissionSchema, {
-  summary: servedSubmissionSummary,
-  detail: servedSubmission,
-})
-
+/** The number under which the scanner stores where the value of a member of the submission is. */
 const ordinalOf = (...path: string[]): number => submissionRenderer.ordinalOf('submission', ...path)
 const ordinals = {
   revision: submissionRenderer.ordinalOf('revision'),
@@ -139,21 +148,23 @@ const ordinals = {
   score: ordinalOf('result', 'score'),
 }
 
+/** Of the submission that the scanner read last. */
 function scannedFoundBy(): FoundBy {
   const { scanner } = submissionRenderer
   const { data, score } = ordinals
-  const text = scanner.has(data) ? scanner.bytes.toString('utf8', scanner.startOf(data), scanner.endOf(data)) : ''
-  return { data: text, score: scanner.textOf(score) }
+  // Unlike a score, answers may have characters beyond Latin-1, in which `textOf` decodes.
+  const answers = scanner.has(data) ? scanner.bytes.toString('utf8', scanner.startOf(data), scanner.endOf(data)) : ''
+  return { data: answers, score: scanner.textOf(score) }
 }
 
 /**
- * Fast path: reads a submission without parsing its JSON. Returns undefined for a value that is not simple JSON (`scanner.ts`) or breaks the contract:
- * `readNormalised` reads it again. The scanner checks JSON types, this function all other rules of the schema.
+ * Fast path: reads a submission without parsing its JSON. Returns undefined for a value that is not simple JSON (`scanner.ts`) or breaks the contract;
+ * then `readNormalised` reads it again. The scanner checks JSON types, this function all other rules of the schema.
  */
 function readPlainSubmission(value: Buffer): Result<LiveState<RenderedSubmission>> | undefined {
   const { scanner } = submissionRenderer
   if (!isUtf8(value) || !scanner.read(value)) return undefined
-  // Not unescaped: raw text with an escape fails the checks below.
+  // Does not decode escapes: text with an escape fails the checks below.
   const stringAt = (ordinal: number): string => scanner.textOf(ordinal).slice(1, -1)
   const id = stringAt(ordinals.id)
   const formId = stringAt(ordinals.formId)
@@ -174,8 +185,8 @@ function readPlainSubmission(value: Buffer): Result<LiveState<RenderedSubmission
 const isReportStatus = (text: string): text is ReportStatus => (reportStatuses as readonly string[]).includes(text)
 
 /**
- * Validates a record value, and renders it without undocumented members. Refuses a member that is nested too deep or has too long a number for
- * Elasticsearch. (In the list document, a member is nested as deep as in the record.)
+ * Parses and validates a record value, rewrites it as simple JSON (`scanNormalised`), and renders it by `render`. Refuses a member that is nested too deep or
+ * has too long a number for Elasticsearch. (In the list document, a member is nested as deep as in the record.)
  */
 function readNormalised<Entity, Read>(
   member: string,
@@ -187,8 +198,8 @@ function readNormalised<Entity, Read>(
   const read = readValue(member, schema, value)
   if (!read.ok) return read
   const { revision, entity, text } = read.value
-  const path = renderer.scanNormalised(text)
-  if (path === undefined) return accepted({ revision, entity: render(entity) })
-  const depth = `must not be nested deeper than ${maxDepth - path.length} levels`
-  return refused(path.join('.'), `${depth}, nor hold a number of more than ${maxNumberCharacters} characters`)
+  const refusedPath = renderer.scanNormalised(text)
+  if (refusedPath === undefined) return accepted({ revision, entity: render(entity) })
+  const depth = `must not be nested deeper than ${maxDepth - refusedPath.length} levels`
+  return refused(refusedPath.join('.'), `${depth}, nor hold a number of more than ${maxNumberCharacters} characters`)
 }

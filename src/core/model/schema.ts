@@ -9,7 +9,7 @@ export const identifier = z
   .refine(isIdentifier, `must be ${identifierRule}`)
   .meta({ pattern: identifierPattern.source })
 
-/** `parse` returns undefined for text that it does not accept. */
+/** A schema for text that `parse` converts. `parse` returns undefined for text that breaks `rule`. */
 export const parsed = <Value>(parse: (text: string) => Value | undefined, rule: string) =>
   z.string().transform((text, context) => {
     const value = parse(text)
@@ -43,9 +43,11 @@ export type Problem = { readonly path: string; readonly rule: string }
 
 export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: Problem }
 
+/** The two results of a check. */
 export const accepted = <T>(value: T): Result<T> => ({ ok: true, value })
 export const refused = (path: string, rule: string): Result<never> => ({ ok: false, problem: { path, rule } })
 
+/** What `read` returns; undefined if it throws. */
 export function attempt<Read>(read: () => Read): Read | undefined {
   try {
     return read()

@@ -5,13 +5,16 @@
 
 const partBits = 24
 const partFactor = 2 ** partBits
-/** Members of the list document, the largest part first. */
+/** The names of the parts in the list document: `0` counts units of 2^24, `4` units of 2^-72. */
 export const scoreParts = ['0', '1', '2', '3', '4'] as const
-/** A score of at least this absolute value has no parts. */
+/** A score of at least this absolute value, 2^48, has no parts. */
 export const tooLargeScore = partFactor ** 2
+/** The smallest unit is 2^-72. */
 const fractionBits = partBits * (scoreParts.length - 2)
+/** The quotient of a mean is computed with these extra bits, so that it always has more bits than a double. */
+const spareBits = 128
 
-/** JSON of the parts that are not zero. Fractions below 2^-72 are cut. */
+/** JSON of the parts of a score that are not zero. Example: 1.5 is `{"1":1,"2":8388608}`, because 0.5 is 2^23 units of 2^-24. Cuts fractions below 2^-72. */
 export function partsOfScore(score: number): string {
   const parts: string[] = []
   let rest = Math.abs(score) < tooLargeScore ? score / partFactor : 0
@@ -26,6 +29,7 @@ export function partsOfScore(score: number): string {
 
 /** The double nearest to the mean of `count` scores. `sums`: the sum of each part, in the order of `scoreParts`. */
 export function meanOfParts(sums: readonly number[], count: number): number {
+  // The sum of all scores, in units of 2^-72.
   const total = sums.reduce((sum, partSum) => (sum << BigInt(partBits)) + BigInt(partSum), 0n)
   const magnitude = total < 0n ? -total : total
   const dividend = magnitude << BigInt(spareBits)
@@ -36,6 +40,3 @@ export function meanOfParts(sums: readonly number[], count: number): number {
   const mean = Number(isExact ? quotient : quotient | 1n) * 2 ** -(spareBits + fractionBits)
   return total < 0n ? -mean : mean
 }
-
-/** Extra bits, so that the quotient always has more bits than a double. */
-const spareBits = 128

@@ -98,10 +98,14 @@ export const submissionSchema = z.object({
 })
 export type Submission = z.output<typeof submissionSchema>
 
+/*
+ * Which members the API serves. It also serves members that the schema lacks, such as `customData` and `ranking`: their types are not checked.
+ */
+
 const utmAndReferrer = ['utmSource', 'utmMedium', 'utmCampaign', 'utmTerm', 'utmContent', 'referrer']
 const commonMembers = ['id', 'serialNumber', 'formId', 'shareToken', 'reportUrl', 'submittedAt', 'updatedAt']
 
-/** Members in the list `/records`, in the specification's order. */
+/** Members of a submission in the list `/records`, in the specification's order. `[name, members]`: an object, and which of its members are served. */
 export const servedSubmissionSummary: Served = [
   ...commonMembers,
   ['examinee', ['id', 'examineeId', 'email', 'name', 'customData']],

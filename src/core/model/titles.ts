@@ -2,7 +2,12 @@ import { hash } from 'node:crypto'
 import { foldCharacters, maxSearchedCharacters } from './foldCharacters.ts'
 import type { TeamId } from './ids.ts'
 
-/** The prefix of a team's indexed terms, by which wildcard and fuzzy queries skip most terms of other teams. (Every search filters by team.) */
+/*
+ * Splits titles and search texts into words, and makes the terms by which a title is found: with typos, half-typed, or with words joined and split otherwise
+ * than in the title.
+ */
+
+/** Every indexed term of a team begins with this prefix, so that wildcard and fuzzy queries skip most terms of other teams. (Every search filters by team.) */
 export const titleSalt = (teamId: TeamId): string => hash('sha256', teamId, 'base64url').slice(0, titleSaltLength)
 
 export const titleSaltLength = 8
@@ -21,6 +26,7 @@ export type TitleWord = {
   readonly isDigitGroup: boolean
 }
 
+/** A character class of regular expressions. */
 const cjk = '[\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Bopomofo}ー]'
 /** A trailing `+` or `#` is part of a word: C++, C#, A+, 18+. */
 const symbols = '(?:[+#]+(?![\\p{L}\\p{N}]))?'
@@ -35,27 +41,29 @@ const wordPattern = new RegExp(
   'gu',
 )
 
+/** The words of a title, with characters folded (`foldCharacters`). */
 export function titleWords(title: string): TitleWord[] {
   const folded = foldCharacters(title)
-  let end = 0
-  let previous = ''
+  let previousEnd = 0
+  let previousText = ''
   return [...folded.matchAll(wordPattern)].map(({ 0: text, index, groups = {} }) => {
-    const between = folded.slice(end, index)
-    const isDigitGroup = isGroupAfter(previous, between, text)
-    end = index + text.length
-    previous = text
+    const between = folded.slice(previousEnd, index)
+    const isDigitGroup = isGroupAfter(previousText, between, text)
+    previousEnd = index + text.length
+    previousText = text
     const kind = kinds.find((name) => groups[name] !== undefined) ?? 'letters'
     const gap = between === '' ? 'none' : /\s/.test(between) ? 'space' : 'mark'
     return { kind, text, gap, isMarked: /[^\s\p{M}]$/u.test(between), isDigitGroup }
   })
 }
 
-/** 10,000 or, as India writes it, 1,00,000. */
+/** Whether `text` is a group of digits that continues the number `before`: 10,000 or, as India writes it, 1,00,000. */
 function isGroupAfter(before: string, between: string, text: string): boolean {
   if (!/^\d{1,3}$/.test(before) || !/^[,.'’٬ ]$/.test(between)) return false
   return /^\d{3}[+#]*$/.test(text) || (between === ',' && /^\d{2}$/.test(text))
 }
 
+/** Makes one word of a number and its groups of digits: 10,000 becomes 10000. */
 const withGroupsJoined = (words: readonly TitleWord[]): TitleWord[] =>
   splitWhere(words, (_, after) => !after.isDigitGroup).flatMap((run) => {
     // A number that ends with a group of two digits is a decimal fraction or a list: 1,25.
@@ -63,13 +71,14 @@ const withGroupsJoined = (words: readonly TitleWord[]): TitleWord[] =>
     return isNumber ? [{ ...run[0], text: textOf(run) }] : run
   })
 
-/** For substring search: words are separated by one space, adjacent CJK characters are not separated. */
+/** The text of a title for substring search: words are separated by one space, adjacent CJK characters are not separated. */
 export function foldTitle(title: string): string {
   let folded = ''
   let before: TitleWord | undefined
   for (const word of titleWords(title)) {
     const isAdjacentCjk = word.kind === 'cjk' && word.gap === 'none' && before?.kind === 'cjk'
-    const longer = folded + (before === undefined || isAdjacentCjk ? '' : ' ') + word.text
+    const separator = before === undefined || isAdjacentCjk ? '' : ' '
+    const longer = folded + separator + word.text
     if (longer.length > maxSearchedCharacters) break
     folded = longer
     before = word
@@ -77,16 +86,18 @@ export function foldTitle(title: string): string {
   return folded
 }
 
-/** Without a space between them, these words may also be written as one word: e-mail, don't, covid-19. */
+/** Whether two adjacent words without a space between them may also be written as one word: e-mail, don't, covid-19. */
 const isJoinable = (before: TitleWord, after: TitleWord): boolean =>
   isSpelt(before) && isSpelt(after) && !(before.kind === 'number' && after.kind === 'number')
 
+/** Whether each word may be joined to the next. */
 export const areJoinable = (words: readonly TitleWord[]): boolean =>
   words.slice(1).every((word, at) => isJoinable(words[at] ?? word, word))
 
-/** Whether a word may be joined to others, or misspelt. */
+/** Whether a word consists of letters, digits or Hangul, so that it may be joined to others, or misspelt. */
 export const isSpelt = ({ kind }: TitleWord): boolean => kind !== 'cjk' && kind !== 'emoji'
 
+/** Splits a list between two neighbours wherever `isEnd` is true of them. */
 export function splitWhere<T>(items: readonly T[], isEnd: (before: T, after: T) => boolean): [T, ...T[]][] {
   const parts: [T, ...T[]][] = []
   for (const item of items) {
@@ -97,16 +108,17 @@ export function splitWhere<T>(items: readonly T[], isEnd: (before: T, after: T) 
   return parts
 }
 
-/** Runs of kana, which may be misspelt like a word, and the words between the runs. */
+/** Splits words into runs of kana, which may be misspelt like a word, and the words between these runs. */
 export const kanaParts = (words: readonly TitleWord[]): [TitleWord, ...TitleWord[]][] =>
   splitWhere(words, (before, after) => after.gap !== 'none' || isKana(before) !== isKana(after))
 
 export const isKana = ({ text }: Pick<TitleWord, 'text'>): boolean =>
   /^(?:[\p{sc=Hiragana}\p{sc=Katakana}ー]\p{M}*)+$/u.test(text)
 
+/** The texts of the words, joined. */
 export const textOf = (words: readonly TitleWord[]): string => words.map(({ text }) => text).join('')
 
-/** In code points, the unit of edit distance in Elasticsearch. */
+/** The length in code points, the unit of edit distance in Elasticsearch. */
 export const lengthOf = (text: string): number => [...text].length
 
 const isAlphabetic = (text: string): boolean =>
@@ -117,9 +129,14 @@ export const pieceLength = 50
 /** Adjacent words are joined only if the joined term has at least this length: "goat" does not find "go at". */
 export const minJoinedLength = 5
 const maxJoinedLength = 40
-/** Only a longer text is searched as a half-typed word with a typo in it. */
+/** The length of the shortest indexed beginning of a word. Only a longer text is searched as a half-typed word with a typo in it. */
 export const minStartLength = 5
 
+/**
+ * - `words`: words; words joined by punctuation, as one word that begins at each of them; pairs of adjacent CJK characters; runs of kana
+ * - `joined`: two and three adjacent words without the spaces between them; pairs of adjacent Hangul syllables
+ * - `starts`: beginnings of words, for searches by a half-typed word with a typo
+ */
 type Terms = Readonly<Record<'words' | 'joined' | 'starts', readonly string[]>>
 
 /** The index terms of a title, at most a few times as long as the title. Grouped digits have the terms of both readings: 10,000 and 10000. */
@@ -132,33 +149,34 @@ export function titleTerms(title: string): Terms {
   }
 }
 
+/** How words can be read: as they are and, if digits are grouped, also with each number as one word. */
 function readings(words: readonly TitleWord[]): (readonly TitleWord[])[] {
   const joined = withGroupsJoined(words)
   return joined.length === words.length ? [words] : [words, joined]
 }
 
 function termsOf(words: readonly TitleWord[]): Terms {
-  const spelt = splitWhere(words, (before, after) => after.gap === 'space' || !isJoinable(before, after))
+  // Words without a space between them: `state-of-the-art` is one run of four words.
+  const runs = splitWhere(words, (before, after) => after.gap === 'space' || !isJoinable(before, after))
   return {
-    /** Words; words joined by punctuation, as one word that begins at each of them; pairs of adjacent CJK characters; runs of kana. */
     words: unique([
       ...words.filter(({ kind }) => kind !== 'cjk').flatMap(({ text }) => overlappingPieces(text)),
-      ...spelt.filter(({ length }) => length > 1).flatMap((run) => overlappingPieces(textOf(run))),
-      ...spelt.flatMap((run) => run.slice(1, -1).map((_, at) => cut(textOf(run.slice(at + 1)), maxJoinedLength))),
-      ...neighbours(words),
+      // stateoftheart
+      ...runs.filter(({ length }) => length > 1).flatMap((run) => overlappingPieces(textOf(run))),
+      // oftheart, theart
+      ...runs.flatMap((run) => run.slice(1, -1).map((_, at) => cut(textOf(run.slice(at + 1)), maxJoinedLength))),
+      ...cjkTerms(words),
       ...kanaParts(words)
         .filter(([first]) => isKana(first))
         .flatMap((run) => overlappingPieces(textOf(run))),
     ]),
-    /** Two and three adjacent words without the spaces between them; pairs of adjacent Hangul syllables. */
-    joined: unique([...joinedWords(spelt), ...words.flatMap(hangulPairs)]),
-    /** For searches by a half-typed word with a typo. */
+    joined: unique([...joinedWords(runs), ...words.flatMap(hangulPairs)]),
     starts: unique(words.flatMap(startsOf)),
   }
 }
 
 /** Pairs of adjacent CJK characters; the last of these alone; pairs of a CJK character and the word before or after it, whatever stands between. */
-const neighbours = (words: readonly TitleWord[]): string[] =>
+const cjkTerms = (words: readonly TitleWord[]): string[] =>
   words.flatMap((word, at) => {
     const next = words[at + 1]
     if (next?.kind === 'cjk' && isSpelt(word)) return [pair(word, next)]
@@ -171,15 +189,17 @@ const neighbours = (words: readonly TitleWord[]): string[] =>
 export const pair = (before: TitleWord, after: TitleWord): string =>
   cut(before.text, pieceLength) + cut(after.text, pieceLength)
 
+/** Two and three adjacent runs as one word: `data base` has the term `database`. */
 function joinedWords(runs: readonly (readonly TitleWord[])[]): string[] {
-  const joinable = splitWhere(runs, (before, after) => !areJoinable([...before, ...after]))
-  const parts = joinable.flatMap((row) => row.flatMap((_, at) => [row.slice(at, at + 2), row.slice(at, at + 3)]))
-  return parts
+  const rowsOfRuns = splitWhere(runs, (before, after) => !areJoinable([...before, ...after]))
+  const neighbours = rowsOfRuns.flatMap((row) => row.flatMap((_, at) => [row.slice(at, at + 2), row.slice(at, at + 3)]))
+  return neighbours
     .filter(({ length }) => length > 1)
-    .map((part) => textOf(part.flat()))
+    .map((joined) => textOf(joined.flat()))
     .filter((text) => lengthOf(text) >= minJoinedLength && lengthOf(text) <= maxJoinedLength)
 }
 
+/** 데이터 has the pairs 데이 and 이터. */
 export const hangulPairs = ({ kind, text }: TitleWord): string[] => {
   const syllables = kind === 'hangul' ? [...text] : []
   return syllables.slice(0, -1).map((syllable, at) => syllable + syllables[at + 1])
@@ -192,13 +212,14 @@ const startsOf = ({ text }: TitleWord): string[] =>
 /** Pieces that overlap by half, so that any text of up to half a piece lies within one of them. */
 const overlappingPieces = (text: string): string[] => piecesOf(text, pieceLength, 2)
 
-/** Splits into pieces that begin every `step` letters and are `stepsPerPiece * step` letters long. */
+/** Splits a text into pieces, of which one begins every `step` letters; each is `stepsPerPiece * step` letters long. */
 export function piecesOf(text: string, step: number, stepsPerPiece = 1): string[] {
   const letters = [...text]
   const count = Math.max(1, Math.ceil(letters.length / step) - stepsPerPiece + 1)
   return Array.from({ length: count }, (_, at) => letters.slice(at * step, (at + stepsPerPiece) * step).join(''))
 }
 
+/** The first `length` characters. */
 const cut = (text: string, length: number): string => [...text].slice(0, length).join('')
 
 const unique = (terms: readonly string[]): string[] => [...new Set(terms)]
@@ -217,13 +238,13 @@ export const soughtReadings = (typed: string): SoughtPart[][] =>
     return [...new Map(parts.map((part) => [textOf(part), part])).values()]
   })
 
-/** The last part is required, because it may be a half-typed longer word. */
+/** The parts that a title must have: all but stop words. The last part is required, too, because it may be a half-typed longer word. */
 export function requiredParts(parts: readonly SoughtPart[]): readonly SoughtPart[] {
   const isOptional = (part: SoughtPart): boolean => part.length === 1 && optionalWords.test(part[0].text)
   return parts.every(isOptional) ? parts : parts.filter((part, at) => at === parts.length - 1 || !isOptional(part))
 }
 
-/** Whether a word is long enough to be searched for inside other words. */
+/** Whether a word is searched for inside other words, too: it is long enough, and no punctuation stands right before it. */
 export const mayStandInside = ({ kind, text, isMarked }: TitleWord): boolean =>
   !isMarked && ((kind === 'letters' && lengthOf(text) >= 3) || (kind === 'hangul' && lengthOf(text) >= 2))
 
@@ -231,7 +252,7 @@ export const mayStandInside = ({ kind, text, isMarked }: TitleWord): boolean =>
 export const minWordLength = 4
 const longWordLength = 8
 
-/** How many letters may be wrong, missing, added or transposed. 0 for words with digits, `+` or `#`. */
+/** How many letters of a searched word may be wrong, missing, added or transposed. 0 for words with digits, `+` or `#`. */
 export function allowedMistakes(text: string): 0 | 1 | 2 {
   const length = lengthOf(text)
   if (length < minWordLength || length > pieceLength || /[\p{N}+#]/u.test(text)) return 0
@@ -240,6 +261,7 @@ export function allowedMistakes(text: string): 0 | 1 | 2 {
   return /^\p{sc=Hangul}+$/u.test(text) || length >= longWordLength ? 1 : 0
 }
 
+/** Whether two adjacent words belong to two parts (`SoughtPart`). */
 const areSeparateParts = (before: TitleWord, after: TitleWord): boolean =>
   after.gap === 'space' ||
   before.kind === 'emoji' ||

@@ -8,18 +8,21 @@ export const passed: CheckOutcome = { ok: true }
 export const failed = (problem: string): CheckOutcome => ({ ok: false, problem })
 export const problemIn = (outcome: CheckOutcome): string | undefined => (outcome.ok ? undefined : outcome.problem)
 
-/** A rejection counts as a failure. */
+/** Checks that something works, such as an engine. A rejection counts as a failure. */
 export type Check = (signal: AbortSignal) => Promise<CheckOutcome>
 
 export type Checks = Readonly<Record<string, Check>>
 
 export type CheckResult = CheckOutcome & { readonly name: string }
 
+/** A check that has not answered by then has failed. */
 const deadlineMs = 2_000
-/** Short at first, because engines usually answer while a process starts. */
+/** `untilHealthy` pauses between attempts, briefly at first, because engines usually answer while a process starts. */
 const firstPauseMs = 50
 const longestPauseMs = 1_000
+/** An outcome is returned for this long before its check runs again. */
 const freshMs = 1_000
+/** More than a process has. */
 const maxChecks = 100
 
 /** Resolves once all checks pass at the same time. Rejects once `signal` aborts. */
@@ -36,10 +39,10 @@ export async function untilHealthy(checks: Checks, signal: AbortSignal): Promise
   }
 }
 
-/** A check that has not answered after two seconds has failed. */
+/** The checks of a process, for `/readyz` and metrics. */
 export class Health {
   readonly #checks = new Map<string, Check>()
-  /** Outcome of a check by name. A running check is not started again, even if it ignores its signal. */
+  /** Runs a check by its name, or returns its outcome if it is fresh. A running check is not started again, even if it ignores its signal. */
   readonly #outcomes: LRUCache<string, CheckOutcome>
   readonly #isDecisive: (name: string) => boolean
 
@@ -57,7 +60,7 @@ export class Health {
     for (const [name, check] of Object.entries(checks)) this.#checks.set(name, check)
   }
 
-  /** At most a second old, in the order of `add`. */
+  /** The outcomes of all checks, at most a second old, in the order in which they were added. */
   async results(): Promise<readonly CheckResult[]> {
     return await Promise.all([...this.#checks.keys()].map(async (name) => ({ name, ...(await this.#outcomeOf(name)) })))
   }

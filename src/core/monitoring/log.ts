@@ -6,7 +6,7 @@ import { escapeOf } from '../json/iJson.ts'
 export const createLog = ({ name, level }: { name: string; level: string }, stream: DestinationStream): Logger =>
   pino({ level, base: { name }, serializers: { err: (error: unknown) => describeError(error) } }, stream)
 
-/** A chain of causes may be circular. */
+/** How many causes of an error, and their causes, are logged: a chain of causes may be circular. */
 const maxDepth = 4
 /** Errors whose messages quote the text that could not be parsed. */
 const quotingErrors = new Set(['SyntaxError', 'SerializationError', 'DeserializationError'])
@@ -22,6 +22,7 @@ export function summaryOf(error: unknown): string {
 /** Status, error types and mapped field of an Elasticsearch error, without its reason, which may quote a document. */
 export function refusalOf(status: number, error: unknown): string {
   const { type, reason, caused_by: cause } = (error ?? {}) as Refusal
+  // Such as `[1:205] failed to parse field [summary.score] of type [double]`.
   const [, field] = /^(?:\[\d+:\d+\] )?failed to parse field \[([\w.]+)\]/.exec(String(reason)) ?? []
   const parts = [`${status} ${kindOf(type) ?? 'without a reason'}`]
   if (field !== undefined) parts.push(`in ${field}`)
@@ -36,8 +37,8 @@ const kindOf = (type: unknown): string | undefined =>
   typeof type === 'string' && /^\w+$/.test(type) ? type : undefined
 
 /**
- * Leaves out what clients attach to errors: the Redis client a command's arguments, such as a password; the Elasticsearch client the bodies of request and
- * response, even in messages.
+ * An error for the log, without what clients attach to errors: the Redis client attaches a command's arguments, such as a password; the Elasticsearch client
+ * attaches the bodies of request and response, even to messages.
  */
 function describeError(error: unknown, depth = 0): Readonly<Record<string, unknown>> {
   if (!(error instanceof Error)) return { type: typeof error }

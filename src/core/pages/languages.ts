@@ -1,20 +1,23 @@
 import { type Html, html } from './html.ts'
 
+/** The texts of pages in one language. */
 type Catalogue = {
   /** A BCP 47 tag. */
   readonly language: string
   readonly languageName: string
-  /** The accessible name of the switch. */
+  /** The accessible name of the element that switches the language. */
   readonly languageSwitch: string
 }
 
-/** The catalogue of the first tag whose primary language is available (`zh-TW` gets simplified Chinese); else the first catalogue. */
+/** The catalogue for the first of `tags` whose primary language is available (`zh-TW` gets simplified Chinese); otherwise the first catalogue. */
 export function preferredOf<Texts extends Catalogue>(
   catalogues: readonly [Texts, ...Texts[]],
   tags: readonly (string | undefined)[],
 ): Texts {
-  const primary = (tag = ''): string | undefined => tag.split('-')[0]?.toLowerCase()
-  const available = tags.map((tag) => catalogues.find(({ language }) => primary(language) === primary(tag)))
+  const primaryLanguage = (tag = ''): string | undefined => tag.split('-')[0]?.toLowerCase()
+  const available = tags.map((tag) =>
+    catalogues.find(({ language }) => primaryLanguage(language) === primaryLanguage(tag)),
+  )
   return available.find((catalogue) => catalogue !== undefined) ?? catalogues[0]
 }
 

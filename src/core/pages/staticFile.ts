@@ -7,6 +7,7 @@ import type { AssetPaths } from './html.ts'
 
 type Headers = Readonly<Record<string, string>>
 
+/** A file that the process has in memory, and answers with `respondWithFile`. */
 export interface StaticFile {
   /** A file extension, from which Koa derives `Content-Type`. */
   readonly type: string
@@ -42,7 +43,16 @@ export const readIcon = (): string => readText(new URL('assets/icon.svg', import
 export const readText = (...files: readonly (string | URL)[]): string =>
   files.map((file) => readFileSync(file, 'utf8')).join('\n')
 
-/** The files that every page of an area loads. Browsers may cache them for ever: a path contains the digest of its file, so a changed file has another path. */
+type PageAssets = {
+  readonly paths: AssetPaths
+  /** By path. */
+  readonly files: ReadonlyMap<string, StaticFile>
+}
+
+/**
+ * The style, script and icon that every page of an area loads. Browsers may cache them for ever: a path contains the digest of its file, so a changed file has
+ * another path.
+ */
 export function pageAssets(folder: string, styleText: string, scriptText: string): PageAssets {
   const files = new Map<string, StaticFile>()
   const add = (type: 'css' | 'js' | 'svg', text: string): string => {
@@ -54,15 +64,14 @@ export function pageAssets(folder: string, styleText: string, scriptText: string
   return { paths, files }
 }
 
-type PageAssets = {
-  readonly paths: AssetPaths
-  readonly files: ReadonlyMap<string, StaticFile>
-}
-
-/** Weak comparison; `*` matches all. `no-cache` of a request is ignored: it addresses caches, and `fetch` sends it with every `If-None-Match`. */
+/**
+ * Whether `If-None-Match` names the ETag, by weak comparison; `*` names all. `no-cache` of a request is ignored: it addresses caches, and `fetch` sends it with
+ * every `If-None-Match`.
+ */
 export const namesEtag = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.trim() === '*' || ifNoneMatch.includes(etag.replace(/^W\//, ''))
 
+/** Answers 304 if the client has the file, otherwise with its bytes, compressed if the client accepts it. */
 export function respondWithFile(ctx: ParameterizedContext, file: StaticFile): void {
   ctx.set(file.headers)
   if (namesEtag(ctx.get('If-None-Match'), file.etag)) {

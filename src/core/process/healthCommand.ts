@@ -22,14 +22,17 @@ export const command = new Command().argument('<path>', '/livez or /readyz').act
   process.exitCode = answer === 'yes' ? 0 : 1
 })
 
+/** `silence`: the process accepts connections, and never answers. */
 type Answer = 'yes' | 'no' | 'silence'
-/** Checks in an answer of `/readyz`, by name. */
+/** The member `checks` in the answer of `/readyz`: name of a check → its outcome. */
 type CheckResults = Readonly<Record<string, { readonly ok: boolean; readonly problem?: string }>>
 
 const attempts = 3
 const attemptMs = 5_000
 
-/** Tries again after a timeout: a container that was paused needs a moment. If the connection is refused, the process is starting or ending. */
+/**
+ * Tries again after a timeout, because a container that was paused needs a moment. Not if the connection is refused: then the process is starting or ending.
+ */
 async function requestHealth(url: string): Promise<Answer> {
   for (let attempt = 0; attempt < attempts; attempt++)
     try {

@@ -16,12 +16,15 @@ import { type Lifetime, lifetimeOf } from './lifetime.ts'
 import { readinessOf } from './readiness.ts'
 import { onStopSignals } from './stopSignals.ts'
 
+/** What a process returns once it has started. */
 export type Started = {
+  /** Further checks for `/readyz`. */
   readonly checks: Checks
   /** Pages besides `/livez`, `/readyz` and `/metrics`. */
   pages?(health: Health): AdminPages
 }
 
+/** What a process gets in order to start. */
 export type Service = Pick<Lifetime, 'signal' | 'release' | 'fail'> & {
   readonly config: Config
   readonly engines: Engines
@@ -29,8 +32,9 @@ export type Service = Pick<Lifetime, 'signal' | 'release' | 'fail'> & {
   readonly metrics: Registry
 }
 
+/** What a process that serves clients gets. */
 export type ClientService = Service & {
-  /** Resolves after three seconds at the latest. The process awaits this before it listens (`readiness.ts`). */
+  /** Waits until the checks pass, for three seconds at most. The process awaits this before it listens (`readiness.ts`). */
   untilAble(checks: Checks): Promise<void>
 }
 
@@ -50,6 +54,7 @@ export const serviceCommand = (options: ServiceOptions): Command => new Command(
 
 /** Runs until SIGTERM or SIGINT, then drains for `DRAIN_MS`, releases resources and exits with 0. Exit code 78: configuration problem; 1: other failure. */
 async function runService(options: ServiceOptions): Promise<void> {
+  // Until the configuration is read, a stop signal ends the process at once.
   let stop = (): void => process.exit(0)
   let force = stop
   onStopSignals(
@@ -80,6 +85,7 @@ async function runService(options: ServiceOptions): Promise<void> {
   }
 }
 
+/** Opens the admin port, then starts the process. */
 async function start(
   options: ServiceOptions,
   checkedConfig: CheckedConfig,
@@ -137,12 +143,13 @@ const pagesOf = (health: Health, metrics: Registry): AdminPages =>
     ],
   ])
 
-/** No engine has rejected the configuration so far; `unreachable`: the engines that have not answered the probe. */
+/** A configuration that no engine has rejected so far. `unreachable`: the engines that have not answered the probe, and may still reject it. */
 type CheckedConfig = { readonly config: Config; readonly unreachable: readonly EngineProbe[] }
 
-/** When a setting is invalid or an engine rejects it, writes every problem to stderr and exits with 78. An unreachable engine is no problem. */
+/** Reads the configuration. If settings are invalid or an engine rejects one, writes every problem to stderr and exits with 78. Ignores unreachable engines. */
 export const configOrExit = async (needs: readonly Need[]): Promise<Config> => (await checkedConfigOrExit(needs)).config
 
+/** `ports`: of a service; a command has none. */
 async function checkedConfigOrExit(needs: readonly Need[], ports?: DefaultPorts): Promise<CheckedConfig> {
   const read = readConfig(process.env, needs)
   if (!read.ok) return exitWith(read.problems)
@@ -166,6 +173,7 @@ function exitWith(problems: readonly Problem[]): never {
 
 const lineOf = ({ path, rule }: Problem): string => `${path} ${rule}`
 
+/** Ports and addresses on which the process cannot listen. */
 async function listeningProblems(config: Config, { port, adminPort }: DefaultPorts): Promise<Problem[]> {
   const servicePort = port === undefined ? undefined : (config.PORT ?? port)
   const admin = config.ADMIN_PORT ?? adminPort
@@ -182,7 +190,7 @@ async function listeningProblems(config: Config, { port, adminPort }: DefaultPor
   return problems.filter((problem) => problem !== undefined)
 }
 
-/** Listens on the address for a moment; undefined if that works. */
+/** Listens on the address for a moment; undefined if that works. `names`: the variables of port and host. */
 async function problemAt(address: ListenAddress, names: { port: string; host: string }): Promise<Problem | undefined> {
   const server = createServer((socket) => socket.destroy())
   try {

@@ -1,4 +1,7 @@
-/** An old Node would only report an unknown file extension. `bin/tidemark` preloads this file; it is CommonJS, so that every Node can run it. */
+/**
+ * Names the required Node when an old one is used; that would only report an unknown file extension (`.ts`). `bin/tidemark` loads this file first. It is
+ * CommonJS, so that every Node can run it.
+ */
 
 /** EX_CONFIG of sysexits.h. */
 const configExitCode = 78

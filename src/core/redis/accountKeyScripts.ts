@@ -1,9 +1,11 @@
 import { script } from './redis.ts'
 
 /*
+ * Every account key is a record in Kafka; these scripts store its newest state in Redis. A team has ten places for keys (slots).
+ *
  * A field of the hash `teamKeys` is `<position> <value>` of the key's newest record. The position is `<partition>/<offset>`; empty if unknown;
  * `-<epoch ms>` for a change whose record no indexer has read yet. The value is JSON as `accountKeyValue` renders it; Lua would lose digits of revisions, so
- * scripts never encode it. A reserved slot has an empty position and the value `{"revision":0,"reservedUntilMs":…}`.
+ * scripts never encode it. A slot that is reserved for a new key has an empty position and the value `{"revision":0,"reservedUntilMs":…}`.
  *
  * Once an indexer has read the record of a deletion, the deletion moves to the hash `deletedKeys`, which grows for ever, so that no script reads it whole.
  *
@@ -12,6 +14,10 @@ import { script } from './redis.ts'
  * back. A digest with several fields is contested: no request is accepted with it.
  */
 
+/**
+ * Lua `decode(field)`: parses a field of `teamKeys` or `deletedKeys`. Returns the value as a table (with `isDeleted` if its key is null), the position without
+ * `-<epoch ms>`, and the value as text. A missing field is a state of revision 0.
+ */
 const decode = `
 local function decode(field)
   local position, value = string.match(field or ' {"revision":0}', '^([%d/]*)%S* (.*)$')
@@ -33,8 +39,9 @@ local function claim(digests, contested, digest, name, found, isSplit)
 end`
 
 /**
- * Stores a state of a key unless the stored state wins. A deletion wins, then the higher revision, then a revocation: concurrent writers may make two
- * states of one revision. `newest` of the reply: see `ApplyResult` (accountKeyStore.ts).
+ * Stores a state of a key, `new`, unless the stored state, `old`, wins. A deletion wins, then the higher revision, then a revocation: concurrent writers may
+ * make two states of one revision. Returns the two members of `ApplyResult` (accountKeyStore.ts). `isSplit`: the two states are records in two partitions, or
+ * earlier ones were.
  */
 export const applyScript = script(`${decode}${claim}
 local teamKeys, deletedKeys, digests, contested = unpack(KEYS)
@@ -77,7 +84,7 @@ if old.key and not (new.key and new.key.digest == old.key.digest) then claim(dig
 if new.key then claim(digests, contested, new.key.digest, name, found, split) end
 return {'applied'}`)
 
-/** Returns 0 and changes nothing if the position of the key's newest record is not the expected one. */
+/** Removes a key. Returns 0 and changes nothing if the position of the key's newest record is not the expected one. */
 export const forgetScript = script(`${decode}${claim}
 local teamKeys, digests, contested = unpack(KEYS)
 local name, id, expected = unpack(ARGV)
@@ -87,7 +94,10 @@ redis.call('HDEL', teamKeys, id)
 if entry.key then claim(digests, contested, entry.key.digest, name) end
 return 1`)
 
-/** Also deletes expired slots. The first applied state of the key `id` replaces the key's slot. */
+/**
+ * Reserves a slot of the team for the key `id` unless `max` are taken. The first state that is applied for the key replaces the slot. Also deletes expired
+ * slots. Returns a `Reservation` (accountKeyStore.ts), or `incomplete` if Redis may lack keys.
+ */
 export const reserveScript = script(`${decode}
 local teamKeys, deletedKeys = unpack(KEYS)
 local id, now, untilMs, max = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
@@ -108,7 +118,7 @@ if isFull then return 'full' end
 redis.call('HSET', teamKeys, id, ' {"revision":0,"reservedUntilMs":' .. untilMs .. '}')
 return 'reserved'`)
 
-/** Returns 0 if the replay has expired, or Redis was flushed meanwhile. */
+/** Ends a replay: from now on, Redis has every key. Returns 0 and changes nothing if the mark of the replay has expired, or Redis was flushed meanwhile. */
 export const completeScript = script(`
 if redis.call('DEL', KEYS[2]) == 0 then return 0 end
 redis.call('SET', KEYS[1], ARGV[1])

@@ -17,18 +17,24 @@ import { scanHashes } from './scanHashes.ts'
 
 /**
  * `incomplete`: keys are missing in Redis, so nothing was applied. `stale`: the same or a newer state is stored. `conflict`: another state of the same
- * revision is stored. `newest`: a stored state to append again. Compaction would delete its record, which is before the applied record; or a deletion's
- * record may never have been appended.
+ * revision is stored. `newest`: the stored state, if the caller must append its record again; otherwise undefined. Example: revision 3 is stored, and the
+ * record of revision 2 comes later in the topic, so compaction would leave only revision 2. Or the record of a stored deletion may never have been appended.
  */
 export type ApplyResult = {
   readonly kind: 'applied' | 'incomplete' | 'stale' | 'conflict'
   readonly newest: AccountKeyState | undefined
 }
 
-/** Other keys fill all slots (`full`), the key exists (`held`), or both (`surplus`). */
+/**
+ * The result of reserving one of a team's slots for a key. `full`: other keys fill all slots. `held`: the key exists, so it has its slot. `surplus`: the key
+ * exists, and others fill all slots: it is an eleventh key. `deleted`: the key was deleted.
+ */
 type Reservation = 'reserved' | 'full' | 'held' | 'surplus' | 'deleted'
 
-/** A digest of several live keys, or of one in two partitions: no request is accepted with it. `keys`: `<teamId>/<keyId>`, `… in another partition`. */
+/**
+ * A digest of several live keys, or of one key with records in two partitions: no request is accepted with it. `keys`: `<teamId>/<keyId>`, and
+ * `<teamId>/<keyId> in another partition`.
+ */
 export type ContestedDigest = { readonly digest: Digest; readonly keys: readonly string[] }
 
 /** Redis is new or has lost data, and no indexer has replayed the account keys since. */
@@ -39,11 +45,15 @@ export class AccountKeysIncomplete extends Error {
   }
 }
 
+/** A replay (an indexer copies every account key from Kafka into Redis) that takes longer must be repeated. */
 const replayLifeMs = 3_600_000
 
 type ApplyReply = readonly [kind: ApplyResult['kind'], newest?: string | null]
 
-/** The keys that authenticate requests; Kafka has their durable copy. Records may be applied twice, late, and by several writers at once. */
+/**
+ * The account keys in Redis, which authenticate requests; Kafka has the durable copy. Records may be applied twice, late, and by several writers at once. The
+ * store is complete once a replay has copied every key into this run of Redis.
+ */
 export class AccountKeyStore {
   readonly #redis: RedisConnection
 
@@ -51,7 +61,7 @@ export class AccountKeyStore {
     this.#redis = redis
   }
 
-  /** The present run of Redis (`runIn`); undefined while keys are missing in it. */
+  /** The present run of Redis (`runIn` in redis.ts); undefined while the store is not complete. */
   async runIfComplete(): Promise<string | undefined> {
     const { client, keys, runId } = this.#redis
     const completeRunId = await client.get(keys.accountKeysComplete)
@@ -62,7 +72,10 @@ export class AccountKeyStore {
     return (await this.runIfComplete()) !== undefined
   }
 
-  /** `position`: the position of the state's record, or `-<epoch ms>` of now if the record is still to be appended. */
+  /**
+   * Stores a state of a key unless a newer one is stored. `position`: the position of the state's record; `-<epoch ms>` of now if the record is still to be
+   * appended; left out if it is unknown. `when complete`: nothing is stored while the store is not complete.
+   */
   async apply(
     teamId: TeamId,
     keyId: EntityId,
@@ -72,14 +85,17 @@ export class AccountKeyStore {
   ): Promise<ApplyResult> {
     const { keys, runId } = this.#redis
     const names = [keys.teamKeys(teamId), keys.deletedKeys(teamId), keys.accountKey(''), keys.contestedDigests]
-    const found = state.key === null ? '' : JSON.stringify(foundKeyOf(teamId, keyId, state.key))
-    const required = when === 'always' ? [] : [keys.accountKeysComplete, runId() ?? '']
-    const values = [teamId, keyId, position ?? '', accountKeyValue(state), found, ...required]
+    const foundKey = state.key === null ? '' : JSON.stringify(foundKeyOf(teamId, keyId, state.key))
+    const requiredRun = when === 'always' ? [] : [keys.accountKeysComplete, runId() ?? '']
+    const values = [teamId, keyId, position ?? '', accountKeyValue(state), foundKey, ...requiredRun]
     const [kind, newest] = (await applyScript(this.#redis, names, values)) as ApplyReply
     return { kind, newest: newest == null ? undefined : (JSON.parse(newest) as AccountKeyState) }
   }
 
-  /** Reserves a slot of the team until `untilMs` (epoch ms), for a key whose record follows. Rejects with `AccountKeysIncomplete`. */
+  /**
+   * Reserves one of the team's ten slots until `untilMs` (epoch ms), for a key whose record follows. Rejects with `AccountKeysIncomplete` while the store is
+   * not complete.
+   */
   async reserve(teamId: TeamId, keyId: EntityId, nowMs: number, untilMs: number): Promise<Reservation> {
     const { keys, runId } = this.#redis
     const values = [keyId, nowMs, untilMs, maxKeysPerTeam, keys.accountKeysComplete, runId() ?? '']
@@ -89,34 +105,40 @@ export class AccountKeyStore {
     return reply
   }
 
+  /** The team's live keys: active, revoked or expired. */
   async list(teamId: TeamId): Promise<AccountKey[]> {
-    const fields = await this.#fields(teamId)
+    const fields = await this.#readTeamKeys(teamId)
     return Object.values(fields).flatMap((field) => readField(field)?.key ?? [])
   }
 
-  /** The keys (null if deleted) that changed before `beforeMs`, and whose record no indexer has read yet. */
+  /** The keys (null if deleted) that changed before `beforeMs` (epoch ms), and whose record no indexer has read yet. */
   async unreadChanges(teamId: TeamId, beforeMs: number): Promise<[EntityId, AccountKey | null][]> {
-    const fields = await this.#fields(teamId)
-    const unreadFields = Object.entries(fields).filter(([, field]) => Number(/^-(\S+) /.exec(field)?.[1]) < beforeMs)
+    const fields = await this.#readTeamKeys(teamId)
+    const unreadFields = Object.entries(fields).filter(([, field]) => {
+      // Such as `-1795860000000 {"revision":2,…}`; of other fields NaN, which is not below any time.
+      const changedAtMs = Number(/^-(\S+) /.exec(field)?.[1])
+      return changedAtMs < beforeMs
+    })
     return unreadFields.map(([id, field]) => [id as EntityId, readField(field)?.key ?? null])
   }
 
   /** The newest state of a key; undefined if the key is unknown or only has a reserved slot. */
   async find(teamId: TeamId, keyId: EntityId): Promise<AccountKeyState | undefined> {
     // In this order: if the key is deleted meanwhile, it moves from `teamKeys` to `deletedKeys`, and is found there.
-    const [field, deleted] = await this.#readWhole(({ client, keys }) =>
+    const [field, deleted] = await this.#readComplete(({ client, keys }) =>
       Promise.all([keys.teamKeys(teamId), keys.deletedKeys(teamId)].map((name) => client.hget(name, keyId))),
     )
     return readField(field ?? deleted ?? '')
   }
 
-  /** Key → time of its last use, up to a minute too early. Leaves out unused keys. For display only: Redis may lose times. */
+  /** Key → time of its last use, up to a minute too early. Leaves out keys without a use. For display only: Redis may lose times. */
   async lastUse(teamId: TeamId): Promise<ReadonlyMap<EntityId, Instant>> {
     const { client, keys } = this.#redis
     const uses = Object.entries(await client.hgetall(keys.lastUse(teamId)))
     return new Map(uses.map(([keyId, epochMs]) => [keyId as EntityId, toInstant(Number(epochMs))]))
   }
 
+  /** At most `max` contested digests, with at most `max` keys of each. */
   async contestedDigests(max: number): Promise<ContestedDigest[]> {
     const { client, keys } = this.#redis
     const digests = ((await client.smembers(keys.contestedDigests)) as Digest[]).sort().slice(0, max)
@@ -129,6 +151,7 @@ export class AccountKeyStore {
     const positions = new Map<DocumentId, AppendPosition>()
     for await (const [teamId, fields] of scanHashes(this.#redis, this.#redis.keys.teamKeys('')))
       for (const [keyId, field] of Object.entries(fields)) {
+        // Such as `0000000001/0000000000000000042 {"revision":2,…}`.
         const [position] = /^\d+\/\d+(?= )/.exec(field) ?? []
         if (position !== undefined)
           positions.set(documentId(teamId as TeamId, keyId as EntityId), position as AppendPosition)
@@ -144,8 +167,8 @@ export class AccountKeyStore {
   }
 
   /**
-   * `token` is unique to the replay. `complete` ends the replay, and resolves with false if Redis may have lost keys, or the replay took more than an
-   * hour: then the replay must be repeated.
+   * Call this before a replay reads the first key; `token` is unique to the replay. After the last key, call `complete` of the result. It resolves with false
+   * if Redis may have lost keys meanwhile, or the replay took more than an hour: then the replay must be repeated.
    */
   async beginReplay(token: string): Promise<{ complete(): Promise<boolean> }> {
     const { client, keys, runId } = this.#redis
@@ -159,17 +182,19 @@ export class AccountKeyStore {
     return { complete }
   }
 
-  #fields = (teamId: TeamId): Promise<Record<string, string>> =>
-    this.#readWhole(({ client, keys }) => client.hgetall(keys.teamKeys(teamId)))
+  /** Key id → field of `teamKeys` (accountKeyScripts.ts). */
+  #readTeamKeys = (teamId: TeamId): Promise<Record<string, string>> =>
+    this.#readComplete(({ client, keys }) => client.hgetall(keys.teamKeys(teamId)))
 
   /** Rejects with `AccountKeysIncomplete` unless the store is complete before and after the read: Redis may lose all keys in between. */
-  async #readWhole<T>(read: (redis: RedisConnection) => Promise<T>): Promise<T> {
+  async #readComplete<T>(read: (redis: RedisConnection) => Promise<T>): Promise<T> {
     const [before, result, after] = await Promise.all([this.isComplete(), read(this.#redis), this.isComplete()])
     if (before && after) return result
     throw new AccountKeysIncomplete()
   }
 }
 
+/** The part of an account key that Redis stores for look-ups by its digest. */
 export const foundKeyOf = (teamId: TeamId, keyId: EntityId, { state, expiresAt }: AccountKey): FoundKey => ({
   teamId,
   keyId,

@@ -5,7 +5,7 @@ import type { RedisConnection } from './redis.ts'
 /** A key's rate-limit window. It begins with the first request after the end of the last window. */
 export const windowSeconds = 60
 
-/** Counts in Redis, so that all API processes share the window of a key. Requests above `limit` are counted, too. */
+/** Counts requests in Redis, so that all API processes share the window of a key. Requests above `limit` are counted, too. */
 export function countRequests({ client, keys }: RedisConnection, limit: number): CountRequests {
   const limiter = new RateLimiterRedis({
     storeClient: client,
@@ -19,7 +19,7 @@ export function countRequests({ client, keys }: RedisConnection, limit: number):
   }
 }
 
-/** Above the limit, the limiter rejects with its result. */
+/** Above the limit, `consume` rejects with its result instead of an error. */
 function resultIn(rejection: unknown): RateLimiterRes {
   if (rejection instanceof RateLimiterRes) return rejection
   throw rejection

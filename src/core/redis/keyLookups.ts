@@ -16,14 +16,16 @@ export type FoundKey = { teamId: TeamId; keyId: EntityId; state: 'active' | 'rev
 export const isValid = ({ state, expiresAtMs }: FoundKey, nowMs: number): boolean =>
   state === 'active' && (expiresAtMs === null || nowMs < expiresAtMs)
 
+/** The rate-limit window of a key: how many requests it has had, and how long it still lasts. */
 export type RequestWindow = { readonly requests: number; readonly leftMs: number }
 
-/** Resolves with the window of the key `<teamId>/<keyId>` after the last of these requests. */
+/** Counts `requests` requests of the key `<teamId>/<keyId>`. Resolves with the window after the last of them. */
 export type CountRequests = (key: string, requests: number) => Promise<RequestWindow>
 
 /**
- * `found`: a key has this digest; it may be revoked or expired (`isValid`). `window.requests` is 0 unless this request was counted. `unknown`: no key has
- * this digest, or it is contested (accountKeyScripts.ts). `incomplete`: Redis may lack account keys, so the digest may belong to a missing key.
+ * `found`: a key has this digest; it may be revoked or expired (`isValid`). `window.requests` is the number of this request in the window; 0 if the request was
+ * not counted. `unknown`: no key has this digest, or several have it (a contested digest, accountKeyScripts.ts). `incomplete`: Redis may lack account keys, so
+ * the digest may belong to a missing key.
  */
 export type Lookup =
   | {
@@ -35,16 +37,20 @@ export type Lookup =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'incomplete' }
 
-/** With `countedAtMs` (epoch ms), counts the request if the key is valid at that time. */
-export type LookUp = (digest: Digest, countedAtMs?: number) => Promise<Lookup>
+/** Looks up the key of a digest. With `countedAtMs` (epoch ms), also counts the request if the key is valid at that time. */
+export type LookUpKey = (digest: Digest, countedAtMs?: number) => Promise<Lookup>
 
+/** Redis stores the last uses of a team's keys for this long after the last one. */
 const lastUseLifeSeconds = 90 * 86_400
 /** More digests would block Redis for too long: while it runs the script, Redis answers no other client. */
 const maxKeysPerCall = 64
-/** The bound of `opened`: the next request with an evicted digest needs a second round trip. */
-const maxOpened = 10_000
+/** The bound of `keyOfDigest`: the next request with an evicted digest needs a second round trip. */
+const maxCachedDigests = 10_000
 
-/** A contested digest finds no key, even if all but one of its keys are revoked. */
+/**
+ * ARGV: name of `accountKeysComplete`, `freshnessValues`, then the names of the hashes `accountKey` of the digests. Returns a `LookupReply`. A contested digest
+ * finds no key, even if all but one of its keys are revoked.
+ */
 const lookupScript = script(`${freshnessLua}
 local function lookUp(digest)
   local found = redis.call('HVALS', digest)
@@ -57,7 +63,7 @@ return replies`)
 
 type LookupReply = readonly [complete: string | null, ...(readonly [key: string, ...FreshnessReply] | null)[]]
 
-/** Requests with the same digest that share a call. */
+/** Requests with the same digest that share a look-up. */
 type PendingLookup = {
   readonly digest: Digest
   /** Undefined for requests that are not counted. */
@@ -65,18 +71,20 @@ type PendingLookup = {
   readonly requests: { resolve(lookup: Lookup): void; reject(error: unknown): void }[]
 }
 
-/** A count that was sent with a look-up, for the key that the digest had before. */
+/** A count that was sent with a look-up, for the key that the digest had at the look-up before. */
 type Counted = { readonly key: string; readonly window: Promise<RequestWindow> }
 
+/** The window of a request that was not counted. */
 const uncounted: RequestWindow = { requests: 0, leftMs: 0 }
 
 /**
- * Looks keys up for requests, and counts the requests by `count`. One call to Redis is under way at a time. Requests that arrive meanwhile share the next
- * call, so that they read what was written before they arrived. If the call under way fails, so do the requests that wait for the next call.
+ * Looks keys up for requests, and counts the requests by `count`. One call to Redis is under way at a time. Requests that arrive meanwhile wait, and share the
+ * next call: it begins after they arrived, so they read everything that was written before. If the call under way fails, the waiting requests fail, too.
  */
-export function shareLookups(redis: RedisConnection, count: CountRequests = async () => uncounted): LookUp {
+export function shareLookups(redis: RedisConnection, count: CountRequests = async () => uncounted): LookUpKey {
   const { countAhead, answer } = countingIn(redis, count)
   let underWay: readonly PendingLookup[] = []
+  /** By digest, and whether the requests are counted. */
   let waiting = new Map<string, PendingLookup>()
 
   const call = async (lookups: readonly PendingLookup[]): Promise<void> => {
@@ -123,21 +131,22 @@ export function shareLookups(redis: RedisConnection, count: CountRequests = asyn
 }
 
 interface Counting {
-  /** Sends the count. Undefined if the key of the digest is not cached, or the requests are not counted. */
+  /** Sends the count before the key is found. Returns undefined if the key of the digest is not cached, or the requests are not counted. */
   readonly countAhead: (pending: PendingLookup) => Counted | undefined
   /**
-   * Each request gets its own number in the window. Example: 3 requests share a call, after which the window has 7, so they get 5, 6 and 7. The time of a
-   * window's first request is the key's last use.
+   * Counts the requests if `countAhead` has not, and resolves each with its own number in the window. Example: 3 requests share a look-up, after which the
+   * window has 7, so they get 5, 6 and 7. Stores the time of a window's first request as the key's last use.
    */
   readonly answer: (pending: PendingLookup, lookup: Lookup, counted: Counted | undefined) => Promise<void>
 }
 
 /**
- * If the key that a digest had last is cached, requests are counted in the round trip of the look-up. Otherwise they are counted after it, and only if the
+ * Counts requests in the round trip of the look-up if the key that their digest had last is cached. Otherwise counts them after the look-up, and only if the
  * key is valid, so that unknown digests create no counters.
  */
 function countingIn({ client, keys }: RedisConnection, count: CountRequests): Counting {
-  const opened = new LRUCache<Digest, string>({ max: maxOpened })
+  /** Digest → `<teamId>/<keyId>` of the valid key that it had at the last look-up. */
+  const keyOfDigest = new LRUCache<Digest, string>({ max: maxCachedDigests })
 
   /** For display only, so no request waits for this or fails with it. */
   const noteUse = ({ teamId, keyId }: FoundKey, atMs: number): void => {
@@ -147,7 +156,7 @@ function countingIn({ client, keys }: RedisConnection, count: CountRequests): Co
 
   return {
     countAhead: ({ digest, countedAtMs, requests }) => {
-      const key = countedAtMs === undefined ? undefined : opened.get(digest)
+      const key = countedAtMs === undefined ? undefined : keyOfDigest.get(digest)
       if (key === undefined) return undefined
       const window = count(key, requests.length)
       // Nobody awaits the window if the look-up fails or the key is refused.
@@ -158,14 +167,15 @@ function countingIn({ client, keys }: RedisConnection, count: CountRequests): Co
       const { digest, countedAtMs, requests } = pending
       if (lookup.kind === 'incomplete' || countedAtMs === undefined) return resolveAll(pending, lookup)
       if (lookup.kind === 'unknown' || !isValid(lookup.accountKey, countedAtMs)) {
-        opened.delete(digest)
+        keyOfDigest.delete(digest)
         return resolveAll(pending, lookup)
       }
       const { accountKey } = lookup
       const key = `${accountKey.teamId}/${accountKey.keyId}`
-      opened.set(digest, key)
+      keyOfDigest.set(digest, key)
       const window = await (counted?.key === key ? counted.window : count(key, requests.length))
-      if (window.requests === requests.length) noteUse(accountKey, countedAtMs)
+      const isFirstOfWindow = window.requests === requests.length
+      if (isFirstOfWindow) noteUse(accountKey, countedAtMs)
       const before = window.requests - requests.length
       for (const [nth, { resolve }] of requests.entries())
         resolve({ ...lookup, window: { ...window, requests: before + nth + 1 } })
@@ -193,18 +203,21 @@ function lookupIn(reply: LookupReply[1] | undefined): Lookup {
 }
 
 /**
- * Null for an unknown or contested digest. Undefined unless the store is complete before and after: if Redis loses all keys meanwhile, or a replay
- * ends, a null proves nothing.
+ * Finds the keys of digests, in the same order; null for an unknown or contested digest. Resolves with undefined if Redis lacked keys before or after the
+ * look-up: then a null would not prove that no such key exists.
  */
 export async function findKeys(
   { client, keys, runId }: RedisConnection,
   digests: readonly Digest[],
 ): Promise<(FoundKey | null)[] | undefined> {
-  const before = client.get(keys.accountKeysComplete)
+  // The client sends these commands in this order.
+  const readBefore = client.get(keys.accountKeysComplete)
   const hashes = digests.map((digest) => client.hvals(keys.accountKey(digest)))
-  const [first, last, ...claims] = await Promise.all([before, client.get(keys.accountKeysComplete), ...hashes])
-  if (first === null || first !== last || last !== runId()) return undefined
-  return claims.map(([key, ...others]) =>
-    key === undefined || others.length > 0 ? null : (JSON.parse(key) as FoundKey),
-  )
+  const readAfter = client.get(keys.accountKeysComplete)
+  const [before, after, ...keysOfDigests] = await Promise.all([readBefore, readAfter, ...hashes])
+  if (before === null || before !== after || after !== runId()) return undefined
+  return keysOfDigests.map(([key, ...others]) => {
+    const isUnique = key !== undefined && others.length === 0
+    return isUnique ? (JSON.parse(key) as FoundKey) : null
+  })
 }

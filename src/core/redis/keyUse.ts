@@ -3,36 +3,39 @@ import { type Instant, toInstant } from '../model/instant.ts'
 import type { FoundKey } from './keyLookups.ts'
 import type { RedisConnection } from './redis.ts'
 
-/** The numbers of a key that are counted: all its requests, those of them that were answered 429, and those that were answered 400. */
+/** What is counted of a key: all its requests, those of them that were answered 429 (refusals), and those that were answered 400 (mistakes). */
 export const countedUses = ['requests', 'refusals', 'mistakes'] as const
 type CountedUse = (typeof countedUses)[number]
 
 /** How often a key was used in some time. */
 export type UseCounts = Readonly<Record<CountedUse, number>>
 
-/** Counts what keys are used for, for the settings area. Nothing waits for it, or fails with it. */
+/** Counts the use of keys, which the settings area shows. No request waits for this or fails with it. */
 export interface KeyUse {
-  /** Counts a request of a key that was accepted. `status`: of its answer. */
+  /** Counts a request with a valid key. `status`: of the answer. */
   count(key: UsedKey, status: number): void
-  /** Notes that a key has read a change feed. `readTo`: every change until this time was answered; undefined if this answer does not tell. */
+  /** Notes that a key has read a change feed. `readTo`: the key has read every change until this time; undefined if the answer stated no such time. */
   noteFeed(key: UsedKey, type: EntityType, readTo: Instant | undefined): void
-  /** Adds what was counted since the last time to Redis. Never rejects. */
+  /** Adds to Redis what was counted since the last call. Never rejects. */
   share(): Promise<void>
 }
 
 type UsedKey = Pick<FoundKey, 'teamId' | 'keyId'>
+/** The reading of a change feed by a key. `askedAtMs`: time of the last request (epoch ms). */
 type FeedUse = { readonly askedAtMs: number; readonly readTo: Instant | undefined }
+/** What was counted of a key since the last `share`. */
 type Uses = Record<CountedUse, number> & { readonly feeds: Map<EntityType, FeedUse> }
 
-/** The most keys whose use is counted between two times of sharing; other keys are not counted. */
+/** The most keys that are counted between two calls of `share`; other keys are not counted. */
 const maxKeys = 10_000
-/** How many keys are shared in one round trip: other commands of this process wait for it. */
+/** How many keys one round trip sends: other commands of this process wait for it. */
 const keysAtOnce = 64
-/** What was counted is shared after this time, less up to `jitterMs`, so that processes which were started together do not share together. */
+/** `share` is called this long after the first counted use, less up to `jitterMs`, so that processes that were started together do not write together. */
 const shareAfterMs = 60_000
 const jitterMs = 10_000
-/** Longer than the day that the settings area shows: it needs a part of the hour that began 24 to 25 hours ago. */
+/** At 12:15, the settings area shows the requests since 12:15 of yesterday: it needs the counts of yesterday's hour from 12:00. */
 const hourLifeSeconds = 25 * 3_600
+/** The settings area shows feeds that a key has read in this time. */
 const feedLifeSeconds = 90 * 86_400
 
 /**
@@ -43,6 +46,7 @@ export function countKeyUse(redis: RedisConnection, nowMs: () => number, random:
   let used = new Map<DocumentId, Uses>()
   let timer: NodeJS.Timeout | undefined
 
+  /** The counts of a key, to be increased. Undefined for a new key beyond `maxKeys`. */
   const usesOf = ({ teamId, keyId }: UsedKey): Uses | undefined => {
     const id = documentId(teamId, keyId)
     const known = used.get(id)
@@ -77,12 +81,14 @@ export function countKeyUse(redis: RedisConnection, nowMs: () => number, random:
     },
     noteFeed: (key, type, readTo) => {
       const feeds = usesOf(key)?.feeds
-      feeds?.set(type, { askedAtMs: nowMs(), readTo: readTo ?? feeds.get(type)?.readTo })
+      const earlier = feeds?.get(type)
+      feeds?.set(type, { askedAtMs: nowMs(), readTo: readTo ?? earlier?.readTo })
     },
     share,
   }
 }
 
+/** Adds the counts of one key to Redis. */
 async function send({ client, keys }: RedisConnection, id: DocumentId, hour: string, uses: Uses): Promise<void> {
   const [teamId, keyId] = [teamIdOf(id), entityIdOf(id)]
   const name = keys.keyUse(hour, teamId)
@@ -98,5 +104,5 @@ async function send({ client, keys }: RedisConnection, id: DocumentId, hour: str
   await Promise.all(sent)
 }
 
-/** The hour (UTC) of a time, `2026-11-21T10`, by which the counts of keys are stored. */
+/** The hour (UTC) of a time, such as `2026-11-21T10`. Redis has one hash of counts for each hour. */
 export const hourOf = (epochMs: number): string => toInstant(epochMs).slice(0, '2026-11-21T10'.length)

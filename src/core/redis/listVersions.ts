@@ -4,10 +4,17 @@ import { type Instant, toInstant } from '../model/instant.ts'
 import { type RedisConnection, script } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
+/*
+ * A list is a team's forms or submissions. Its version has three parts:
+ * - the tag of the serving generation (the four indices that are searched)
+ * - its salt, a random text for all lists: a new one changes all versions, after Redis has lost tokens (visiblePositions.ts)
+ * - the list's change token, a random text that an indexer replaces once a change of the list is searchable
+ */
+
 /** Changes with every visible change of a list or its entities. The API makes ETags from it. */
 export type ListVersion = Branded<string, 'ListVersion'>
 
-/** Read by one script, so that watermark and versions are true of `indices`. */
+/** How current the searched indices are. Read by one script, so that watermark and versions are true of `indices`. */
 export type Freshness = {
   /** Everything appended to Kafka before this instant is searchable. Null while a partition has no such time, or if deletions may be missing. */
   readonly watermark: Instant | null
@@ -17,7 +24,7 @@ export type Freshness = {
   readonly indices: Readonly<Record<EntityType, ListIndices | undefined>>
 }
 
-/** Names and name prefixes that `freshnessOf` reads, and a token for lists without a token. */
+/** Arguments for `freshnessOf` (below): the names and prefixes of names that it reads, and the token that it stores for a list without one. */
 export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => [
   keys.serving,
   keys.changeToken(''),
@@ -28,11 +35,13 @@ export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => 
 export const freshnessValueCount = 3 + entityTypes.length
 
 /**
- * Lua `freshnessOf(team, first)`, with `freshnessValues` from ARGV[first] on. Call it before the search: a version that is read later may name a change
- * that the search has not returned. A list without a token gets `newToken`, if a generation serves.
+ * Lua `freshnessOf(team, first)`, with `freshnessValues` from ARGV[first] on. Returns a `FreshnessReply`. Call it before the search: a version that is read
+ * later may name a change that the search has not returned. If a generation serves, a list without a token gets `newToken`.
  *
- * It reads tokens and watermark in one step. Otherwise: the API reads the token. An indexer publishes a change, with a new token and a later watermark.
- * The API reads this watermark, and answers 304 to a client with the old token, as if the client had the change.
+ * It reads tokens and watermark in one step. What would go wrong in two steps:
+ * 1. The API reads the token.
+ * 2. An indexer publishes a change, with a new token and a later watermark.
+ * 3. The API reads this watermark, and answers 304 with it to a client that has the old token, as if the client had the change.
  */
 export const freshnessLua = `
 local function freshnessOf(team, first)
@@ -63,6 +72,10 @@ type ListReply = readonly [
 
 export type FreshnessReply = readonly [generation: string | null, ...forms: ListReply, ...submissions: ListReply]
 
+/**
+ * ARGV: name of the serving generation's tag, prefixes of the positions of forms and of submissions, names of change tokens. Returns the tag, both salts (each
+ * only if `index` names the searched index), and the tokens.
+ */
 const readVersionsScript = script(`
 local generation = redis.call('GET', ARGV[1])
 local reply = {generation}
@@ -73,7 +86,7 @@ end
 for i = 4, #ARGV do table.insert(reply, redis.call('GET', ARGV[i])) end
 return reply`)
 
-/** In the order of `lists`; null for a list without a version. */
+/** The versions of the lists, in the same order; null for a list without a version. Unlike `freshnessOf`, stores no tokens. */
 export async function readVersionsOf(
   redis: RedisConnection,
   lists: readonly TeamList[],
@@ -88,28 +101,31 @@ export async function readVersionsOf(
   )
 }
 
+const listReplyLength = 5
+
 export function freshnessIn([generation, ...lists]: FreshnessReply): Freshness {
   const forms = lists.slice(0, listReplyLength) as unknown as ListReply
   const submissions = lists.slice(listReplyLength) as unknown as ListReply
+  const [, , formsWatermark] = forms
+  const [, , submissionsWatermark] = submissions
   return {
-    watermark: lowestOf(forms[2], submissions[2]),
+    watermark: lowestOf(formsWatermark, submissionsWatermark),
     versions: { forms: listVersionIn(generation, forms), submissions: listVersionIn(generation, submissions) },
     indices: { forms: indicesIn(forms), submissions: indicesIn(submissions) },
   }
 }
 
-const listReplyLength = 5
-
 const indicesIn = ([, , , index, details]: ListReply): ListIndices | undefined =>
   index === null || details === null ? undefined : { index, details }
 
 /** A list that is searched by its alias has no version: the alias may point to another generation. */
-const listVersionIn = (generation: string | null, reply: ListReply): ListVersion | null =>
-  indicesIn(reply) === undefined ? null : versionOf(generation, reply[1], reply[0])
+function listVersionIn(generation: string | null, reply: ListReply): ListVersion | null {
+  const [token, salt] = reply
+  return indicesIn(reply) === undefined ? null : versionOf(generation, salt, token)
+}
 
 const lowestOf = (forms: string | null, submissions: string | null): Instant | null =>
   forms === null || submissions === null ? null : toInstant(Math.min(Number(forms), Number(submissions)))
 
-/** After Redis has lost tokens, a new salt changes all versions of a generation (visiblePositions.ts). */
 const versionOf = (generation: string | null, salt: string | null, token: string | null): ListVersion | null =>
   generation === null || salt === null || token === null ? null : (`${generation} ${salt} ${token}` as ListVersion)

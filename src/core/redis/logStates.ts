@@ -1,12 +1,13 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
 import type { RedisConnection } from './redis.ts'
 
-/** After this time without a write, the state of a generation expires. */
+/** The stored states of a generation's logs expire this long after the last write. */
 const lifeMs = 365 * 86_400_000
 
 /**
- * Stores the state of the logs from which a generation was read: topic/partition → text. Commits cannot store it: Kafka deletes them with their topic, and
- * a new topic of the same name would be mistaken for the log that was read.
+ * Stores states of the logs from which a generation (the four indices that serve together) is built: `<topic>/<partition>` → text (logReplacement.ts). An
+ * indexer compares them to notice that a topic was deleted and created anew. Commits cannot store them, because Kafka deletes commits together with their
+ * topic.
  */
 export async function storeLogStates(
   { client, keys }: RedisConnection,

@@ -3,10 +3,13 @@ import type { Instant } from '../model/instant.ts'
 import { countedUses, hourOf, type UseCounts } from './keyUse.ts'
 import type { RedisConnection } from './redis.ts'
 
-/** A change feed that a key has read in the last 90 days: when it asked last, and until when it has every change; null if that is unknown. */
+/**
+ * A change feed that a key has read in the last 90 days. `askedAt`: the last request. `readTo`: the key has read every change until this time; null if no
+ * answer has stated such a time.
+ */
 export type FeedRead = { readonly type: EntityType; readonly askedAt: Instant; readonly readTo: Instant | null }
 
-/** What `KeyUse` has shared about a key. All numbers are approximate. */
+/** How a key was used, as all API processes have stored it (`KeyUse.share`). All numbers are approximate. */
 export type ReadKeyUse = {
   readonly lastHour: UseCounts
   readonly lastDay: UseCounts
@@ -17,7 +20,7 @@ const hourMs = 3_600_000
 const hoursOfDay = 24
 
 /**
- * Reads the use of a team's keys, also by API processes that have ended. Costs one round trip: 25 hashes of the team, and one of each key.
+ * Reads the use of a team's keys, also what API processes that have ended had stored. Costs one round trip: 25 hashes of the team, and one of each key.
  */
 export async function readKeyUse(
   { client, keys }: RedisConnection,
@@ -26,27 +29,28 @@ export async function readKeyUse(
   nowMs: number,
 ): Promise<ReadonlyMap<EntityId, ReadKeyUse>> {
   const hours = Array.from({ length: hoursOfDay + 1 }, (_, ago) => hourOf(nowMs - ago * hourMs))
-  const [counted, feeds] = await Promise.all([
+  const [countsOfHours, feedsOfKeys] = await Promise.all([
     Promise.all(hours.map((hour) => client.hgetall(keys.keyUse(hour, teamId)))),
     Promise.all(keyIds.map((keyId) => client.hgetall(keys.feedUse(teamId, keyId)))),
   ])
   return new Map(
     keyIds.map((keyId, at) => {
-      const byHour = counted.map((fields): UseCounts => {
+      const byHour = countsOfHours.map((fields): UseCounts => {
         const [requests = 0, refusals = 0, mistakes = 0] = countedUses.map((what) =>
           Number(fields[`${what}/${keyId}`] ?? 0),
         )
         return { requests, refusals, mistakes }
       })
-      const [lastHour, lastDay] = [sumOfLast(1, byHour, nowMs), sumOfLast(hoursOfDay, byHour, nowMs)]
-      return [keyId, { lastHour, lastDay, feeds: feedsIn(feeds[at] ?? {}) }]
+      const lastHour = sumOfLast(1, byHour, nowMs)
+      const lastDay = sumOfLast(hoursOfDay, byHour, nowMs)
+      return [keyId, { lastHour, lastDay, feeds: feedsIn(feedsOfKeys[at] ?? {}) }]
     }),
   )
 }
 
 /**
  * The counts of the last `hours` hours. `byHour`: the counts of the present hour of the clock, of the one before it, and so on. Example: at 12:15, the
- * last hour is the hour from 12:00 and three quarters of the hour from 11:00, as if its requests were spread evenly.
+ * counts of the last hour are those since 12:00, and three quarters of those of 11:00 to 12:00, as if its requests were spread evenly.
  */
 export function sumOfLast(hours: number, byHour: readonly UseCounts[], nowMs: number): UseCounts {
   const partOfOldest = 1 - (nowMs % hourMs) / hourMs
@@ -57,6 +61,7 @@ export function sumOfLast(hours: number, byHour: readonly UseCounts[], nowMs: nu
   return { requests: sumOf('requests'), refusals: sumOf('refusals'), mistakes: sumOf('mistakes') }
 }
 
+/** `fields`: of the hash `feedUse`, `asked/<type>` and `read/<type>`. */
 const feedsIn = (fields: Readonly<Record<string, string>>): FeedRead[] =>
   entityTypes.flatMap((type) => {
     const askedAt = fields[`asked/${type}`]

@@ -12,10 +12,11 @@ import { type RedisConnection, script } from './redis.ts'
 import { readServing } from './serving.ts'
 import type { CursorKey } from './visiblePositions.ts'
 
+/** The times up to which the serving generation (the four indices that requests search) is complete. */
 export type VisibleTimes = {
   /** The lowest time (epoch ms) of all partitions; undefined while a partition has no time, or deletions may be missing. */
   readonly watermarkMs: number | undefined
-  /** Everything that was appended to the partition before this time (epoch ms) is searchable. */
+  /** Everything that was appended to the partition before this time (epoch ms) is searchable; undefined if the partition has no such time. */
   timeMs(type: EntityType, partition: number): number | undefined
 }
 
@@ -49,30 +50,35 @@ export async function readPublishedPositions(
   return new Map(partitions.map((name) => [Number(name), positionIn(name, (field) => fields[field])]))
 }
 
-const positionIn = (partition: number | string, field: (name: string) => string | undefined): VisiblePosition => ({
-  position: Number(field(String(partition))),
-  timeMs: Number(field(`${partition}@`) ?? 0),
+/** `readField` returns the value of a field of the hash `visiblePositions` (redisKeys.ts). */
+const positionIn = (partition: number | string, readField: (field: string) => string | undefined): VisiblePosition => ({
+  position: Number(readField(String(partition))),
+  timeMs: Number(readField(`${partition}@`) ?? 0),
 })
 
-/** Read in one script: version and positions are true of these indices. */
+/** What a change feed needs of a team's list. Read in one script: version and positions are true of these indices. */
 export type VisibleList = {
   readonly version: ListVersion
   /** Physical names: the aliases may point to another generation. */
   readonly indices: ListIndices
   readonly cursorKey: CursorKey
-  /** Every partition of the topic, by its number. */
+  /** The position of partition 0, of partition 1, and so on, up to the last partition of the topic. */
   readonly partitions: readonly VisiblePosition[]
 }
 
+/**
+ * ARGV: team, prefix of the positions of the entity type, from 3 on `freshnessValues`. Returns a `FreshnessReply`, and the fields of the serving generation's
+ * positions.
+ */
 const readVisibleScript = script(`${freshnessLua}
-local read = freshnessOf(ARGV[1], 4)
-local positions = {}
-if read[1] then positions = redis.call('HGETALL', ARGV[2] .. read[1]) end
-return {read, positions}`)
+local freshness = freshnessOf(ARGV[1], 3)
+local generation, positions = freshness[1], {}
+if generation then positions = redis.call('HGETALL', ARGV[2] .. generation) end
+return {freshness, positions}`)
 
 /**
- * Call this before the search. `visible` is undefined while no generation serves or a partition has no position (which does not mean position 0), and once
- * deletions may be missing.
+ * Call this before the search, so that the search finds everything below the positions. `visible` is undefined in three cases: no generation serves, a
+ * partition has no position (which does not mean position 0), or deletions may be missing.
  */
 export async function readVisibleList(
   redis: RedisConnection,
@@ -81,12 +87,13 @@ export async function readVisibleList(
   newToken = randomToken,
 ): Promise<{ readonly freshness: Freshness; readonly visible: VisibleList | undefined }> {
   const { keys } = redis
-  const scriptValues = [teamId, keys.visiblePositions(type, ''), type, ...freshnessValues(keys, newToken())]
+  const scriptValues = [teamId, keys.visiblePositions(type, ''), ...freshnessValues(keys, newToken())]
   const [reply, fields] = (await readVisibleScript(redis, [], scriptValues)) as readonly [
     FreshnessReply,
     readonly string[],
   ]
   const freshness = freshnessIn(reply)
+  // HGETALL returns a list in Lua: name, value, name, value, …
   const values = new Map(fields.flatMap((name, at) => (at % 2 === 0 ? [[name, fields[at + 1] ?? ''] as const] : [])))
   return { freshness, visible: visibleIn(values, freshness.versions[type], freshness.indices[type]) }
 }
@@ -103,7 +110,8 @@ function visibleIn(
   const partitions: VisiblePosition[] = []
   for (let partition = 0; partition < count; partition++) {
     if (!values.has(String(partition))) return undefined
-    partitions.push(positionIn(partition, (field) => values.get(field)))
+    const position = positionIn(partition, (field) => values.get(field))
+    partitions.push(position)
   }
   return { version, indices, cursorKey: cursorKey as CursorKey, partitions }
 }

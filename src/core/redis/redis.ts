@@ -10,7 +10,10 @@ import { type RedisKeys, redisKeys } from './redisKeys.ts'
 export interface RedisConnection {
   readonly client: Redis
   readonly keys: RedisKeys
-  /** The run of the server (`runIn`); undefined until the server has reported it. In a new run, Redis may have lost the writes of the last second. */
+  /**
+   * Identifies the server and its start (`runIn`); undefined while disconnected, and until the server has reported it. Another id: the server was restarted or
+   * replaced, and may have lost writes.
+   */
   readonly runId: () => string | undefined
   readonly close: () => Promise<void>
 }
@@ -21,20 +24,23 @@ export const connectTimeoutMs = 5_000
 export const commandTimeoutMs = 2_000
 const maxReconnectDelayMs = 2_000
 
+/** The pause before an attempt to reconnect: 100 ms, then twice as long each time. */
 export const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** attempt, maxReconnectDelayMs)
 
+/** `untilConnected` rejects after this time. */
 const firstConnectionDeadlineMs = 10_000
 const connectionPollMs = 50
 const sentinelReconnectMs = 1_000
+/** How soon `runId` is read again after a failure. */
 const runIdRetryMs = 500
 /**
- * The run may change without a reconnect: a promoted master without a replica changes its replication id after an hour. A process with the former id would
- * treat the account keys as incomplete for ever.
+ * How often `runId` is read again: it may change without a reconnect, because a promoted master without a replica changes its replication id after an hour.
+ * A process that still compared the former id would treat the account keys as incomplete for ever.
  */
 const runIdPollMs = 5_000
 
 /**
- * Reconnects for ever. While Redis is unreachable, a command fails at once; a command without a reply fails after two seconds. With Sentinels, the client
+ * The client reconnects for ever. While Redis is unreachable, a command fails at once; a command without a reply fails after two seconds. With Sentinels, it
  * connects to the new master once a Sentinel reports the failover, even if the old master still answers.
  */
 export function connectRedis(
@@ -59,10 +65,10 @@ export function connectRedis(
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     enableAutoPipelining: true,
-    // Redis users of Tidemark may not call CLIENT SETINFO, and the refusal would count as a failed command.
+    // Otherwise the client would call CLIENT SETINFO, which Tidemark's Redis users may not, and the refusal would count as a failed command.
     disableClientInfo: true,
     retryStrategy: (attempt) => {
-      // The client reads its options at each attempt, so it uses new credentials.
+      // Files of secrets may have changed (`latest`). The client reads its options at each attempt, so it uses the new credentials.
       if (config.files !== undefined) Object.assign(client.options, credentialsOf(latest(config)))
       return reconnectDelayMs(attempt)
     },
@@ -75,7 +81,7 @@ export function connectRedis(
   return connectionOver(client, config.INDEX_PREFIX, onError)
 }
 
-/** These options may change while a process runs. Even an empty `tls` turns TLS on. */
+/** The options that may change while a process runs. `tls` is left out without a certificate: even an empty `tls` turns TLS on. */
 function credentialsOf(config: Partial<Config>): Pick<RedisOptions, 'tls' | 'username' | 'password'> {
   const { REDIS_CA_FILE: ca, REDIS_CERT_FILE: cert, REDIS_KEY_FILE: key } = config
   const { username = '', password = '' } = URL.parse(config.REDIS_URL ?? '') ?? {}
@@ -89,9 +95,10 @@ function credentialsOf(config: Partial<Config>): Pick<RedisOptions, 'tls' | 'use
 export const refusesDatabase = (error: Error): boolean =>
   error instanceof ReplyError && (error as { command?: { name?: string } }).command?.name === 'select'
 
+/** Wraps a client: reads the server's `runId` after each connect, then every few seconds. */
 export function connectionOver(client: Redis, prefix: string, onError: (error: Error) => void): RedisConnection {
   let runId: string | undefined
-  /** Replies on earlier connections are ignored. */
+  /** An object that stands for one connect, so that a reply to an earlier connection is recognised and ignored. */
   let currentConnection: object | undefined
   client.on('error', onError)
   client.on('close', () => {
@@ -126,19 +133,21 @@ export function connectionOver(client: Redis, prefix: string, onError: (error: E
 }
 
 /**
- * The `run_id` that INFO reports, and for a promoted master its replication id, too. Example: replica B is promoted without the last writes of master A. A
- * becomes a replica of B, drops these writes, and is promoted again. The `run_id` of A is as before, but its replication id is new, so the loss is
- * noticed.
+ * The id of a server's run (the time from its start to its end): the `run_id` in a reply to INFO, followed by the replication id if the server is a promoted
+ * master. Example of why both are needed: replica B is promoted without the last writes of master A. A becomes a replica of B, drops these writes, and is
+ * promoted again. A still has its old `run_id`, but a new replication id, so the loss is noticed.
  */
 export function runIn(info: string): string | undefined {
+  // The replication id of the former master; all zeros if there was none.
   const wasPromoted = /[^0]/.test(fieldIn(info, 'master_replid2') ?? '')
   const runId = fieldIn(info, 'run_id')
   return wasPromoted ? `${runId}-${fieldIn(info, 'master_replid')}` : runId
 }
 
+/** The value of a line `<name>:<value>` in a reply to INFO. */
 const fieldIn = (info: string, name: string): string | undefined => new RegExp(`^${name}:(\\w+)`, 'm').exec(info)?.[1]
 
-/** The client calls `sendCommand` for each command, also in pipelines and while disconnected. */
+/** Wraps `sendCommand`, which the client calls for each command, also in pipelines and while disconnected. */
 function watchCommands(client: Redis, onCommand: OnCommand): void {
   const send = client.sendCommand.bind(client)
   client.sendCommand = (command, stream) => {
@@ -149,6 +158,7 @@ function watchCommands(client: Redis, onCommand: OnCommand): void {
   }
 }
 
+/** Resolves once the server has reported its `runId`. */
 export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, signal?: AbortSignal): Promise<void> {
   const givesUpAtMs = performance.now() + firstConnectionDeadlineMs
   while (runId() === undefined) {
@@ -157,7 +167,10 @@ export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, 
   }
 }
 
-/** `names` become KEYS, `values` ARGV. Redis requires write permission for KEYS, so a key that a script only reads is in `values`. */
+/**
+ * Makes a function that runs a Lua script: by its SHA-1, or with the whole text if Redis does not have it. `names` become KEYS, `values` ARGV. Redis requires
+ * write permission for KEYS, so a name that a script only reads is in `values`.
+ */
 export function script(lua: string) {
   const sha = hash('sha1', lua)
   return async ({ client }: RedisConnection, names: readonly string[], values: readonly (string | number)[]) => {
@@ -181,11 +194,12 @@ export class RedisUnavailable extends Error {
 
 type ErrorClass = abstract new (...parameters: never[]) => Error
 
-export async function fromRedis<T>(answer: Promise<T>, ...otherErrors: readonly ErrorClass[]): Promise<T> {
+/** Rejects with `RedisUnavailable` if `answer` rejects, except with an error of one of the classes `passedOn`, which the caller gets as it is. */
+export async function fromRedis<T>(answer: Promise<T>, ...passedOn: readonly ErrorClass[]): Promise<T> {
   try {
     return await answer
   } catch (error) {
-    if (otherErrors.some((errorClass) => error instanceof errorClass)) throw error
+    if (passedOn.some((errorClass) => error instanceof errorClass)) throw error
     throw new RedisUnavailable(error as Error)
   }
 }
@@ -201,6 +215,7 @@ export async function readRedisMemory({ client }: RedisConnection): Promise<Redi
 
 const defaultPort = 6_379
 
+/** How a starting process checks the certificates and credentials of Redis (preflight.ts). */
 export const redisProbe = (config: Config): EngineProbe => ({
   engine: 'REDIS_URL',
   caSetting: 'REDIS_CA_FILE',
@@ -233,6 +248,7 @@ async function clusterProblem({ client }: RedisConnection): Promise<Problem | un
   return isCluster ? { path: 'REDIS_URL', rule } : undefined
 }
 
+/** Which rule REDIS_URL breaks according to an error of Redis; undefined if the error does not show that it breaks one. */
 function refusalOf(error: Error): string | undefined {
   if (error.message.startsWith('WRONGPASS')) return 'names a user or a password that Redis refuses'
   if (error.message.startsWith('NOAUTH')) return 'must name a user and a password: Redis asks who connects'

@@ -1,10 +1,11 @@
 import type { RedisConnection } from './redis.ts'
 
+/** About how many names one SCAN returns: the hashes of a page are read together. */
 const namesAtOnce = 500
 
 /**
- * Yields [rest of the name, fields] for each hash whose name begins with `prefix` (without glob characters). SCAN returns names in pages: concurrent
- * writes may be included or not, and a hash may come twice.
+ * Yields [rest of the name, fields] for each hash whose name begins with `prefix`, which must not contain glob characters. SCAN returns names in pages: a
+ * hash that is written meanwhile may be left out, and a hash may come twice.
  */
 export async function* scanHashes({ client }: Pick<RedisConnection, 'client'>, prefix: string) {
   let cursor = '0'

@@ -10,16 +10,22 @@ import {
 } from './visiblePositions.ts'
 
 /**
- * Makes requests read the next generation instead of the serving one, in one step:
+ * The last step of a rebuild: requests read the next generation (the four indices that the rebuild has filled) instead of the serving one. In one script:
  *
- * 1. Raises the positions and times of the next generation to those that the rebuild has reached.
- * 2. Returns `behind` if a position of the next generation is lower than in the serving generation: followers may have read further already. No indexer
- *    raises the serving generation's positions while the rebuild owns the lock.
+ * 1. Raises the visible positions and times of the next generation (per partition: the offset below which every record is searchable, and the time before
+ *    which everything was appended below it) to those that the rebuild has reached.
+ * 2. Returns `behind` if a position of the next generation is lower than in the serving generation: clients of a change feed may have read further already. No
+ *    indexer raises the serving generation's positions while the rebuild owns the lock.
  * 3. Raises the times of the next generation to those of the serving generation. Example: in the serving generation, everything that was appended before
  *    12:00 is below offset 70. By step 2 the next generation shows everything below 70, too, so 12:00 is true of the next generation as well.
  * 4. Makes the next generation serve, and deletes the lock.
  *
  * If the reply is lost and the script runs again, it returns `switched` again.
+ *
+ * KEYS: the serving generation's tag, the lock, the next generation's positions of forms and of submissions.
+ * ARGV 1 to 4: id of the rebuild, tag of the next and of the serving generation, new salt. 5 to 9 of forms, 10 to 14 of submissions: name of the serving
+ * generation's positions (empty if they must not be compared), cursor key, list index, detail index, number of partitions. 15: `1` if deletions may be missing.
+ * From 16 on, four for each partition: 1 (forms) or 2 (submissions), partition, position, time.
  */
 const switchScript = script(`${raiseLua}${updateWatermarkLua}
 if redis.call('GET', KEYS[1]) == ARGV[2] then return {'switched'} end
@@ -56,10 +62,10 @@ return {'switched'}`)
 /** The next generation shows every record of a partition below offset `to`. Everything that was appended before `timeMs` is below `to`. */
 export type ReachedPartition = Omit<PublishedPartition, 'from'>
 
-export type AskedSwitch = {
-  /** The id of the rebuild. */
+export type RequestedSwitch = {
+  /** The id of the rebuild, which must own the lock. */
   readonly holder: string
-  /** The serving generation, with which the rebuild has compared the next one. */
+  /** The serving generation, from which the rebuild has copied what was missing in the next one. */
   readonly from: GenerationTag
   readonly to: { readonly tag: GenerationTag; readonly indices: Indices }
   readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>
@@ -71,7 +77,10 @@ export type AskedSwitch = {
   readonly mayLackDeletions: boolean
 }
 
-/** Unless `switched`, nothing has changed for readers, and the lock stays. `behind`: `to` has not reached the visible position of this partition. */
+/**
+ * If the result is not `switched`, nothing has changed for readers, and the lock stays. `another serves`: a generation other than `from` and `to`. `behind`: in
+ * this partition, `to` has not reached the visible position of `from`.
+ */
 export type SwitchResult =
   | { readonly kind: 'switched' }
   | { readonly kind: 'lock lost' }
@@ -80,7 +89,7 @@ export type SwitchResult =
 
 export async function switchServing(
   redis: RedisConnection,
-  { holder, from, to, cursorKeys, reached, replaced, mayLackDeletions }: AskedSwitch,
+  { holder, from, to, cursorKeys, reached, replaced, mayLackDeletions }: RequestedSwitch,
   newToken = randomToken,
 ): Promise<SwitchResult> {
   const { keys } = redis
@@ -102,7 +111,8 @@ export async function switchServing(
 type SwitchReply =
   | readonly ['switched' | 'lock lost']
   | readonly ['another serves', serving: string]
-  | readonly ['behind', type: number, partition: string]
+  // Type 1: forms, 2: submissions.
+  | readonly ['behind', type: 1 | 2, partition: string]
 
 function resultIn(reply: SwitchReply): SwitchResult {
   switch (reply[0]) {
@@ -112,6 +122,6 @@ function resultIn(reply: SwitchReply): SwitchResult {
     case 'another serves':
       return { kind: 'another serves', serving: reply[1] as GenerationTag }
     case 'behind':
-      return { kind: 'behind', type: entityTypes[reply[1] - 1] ?? 'forms', partition: Number(reply[2]) }
+      return { kind: 'behind', type: reply[1] === 1 ? 'forms' : 'submissions', partition: Number(reply[2]) }
   }
 }

@@ -7,21 +7,21 @@ import { timeIn } from './parts.ts'
 const shownAtOnce = 10
 
 /** The latest changes of a team's keys, newest first. `changes`: undefined if they cannot be read. */
-export function changeList(changes: readonly KeyChange[] | undefined, say: Messages): Html | '' {
+export function changeList(changes: readonly KeyChange[] | undefined, messages: Messages): Html | '' {
   if (changes === undefined || changes.length === 0) return ''
-  const { title, more } = say.changes
+  const { title, more } = messages.changes
   const earlier = changes.slice(shownAtOnce)
   return html`<section class="changes mt-6" aria-labelledby="changes-title">
 <h2 id="changes-title">${title}</h2>
-${listOf(changes.slice(0, shownAtOnce), say)}
-${earlier.length === 0 ? '' : html`<details><summary>${more(earlier.length)}</summary>${listOf(earlier, say)}</details>`}
+${listOf(changes.slice(0, shownAtOnce), messages)}
+${earlier.length === 0 ? '' : html`<details><summary>${more(earlier.length)}</summary>${listOf(earlier, messages)}</details>`}
 </section>`
 }
 
-const listOf = (changes: readonly KeyChange[], say: Messages): Html =>
-  html`<ul class="unstyled" role="list">${changes.map((change) => html`<li>${changeText(change, say)}</li>`)}</ul>`
+const listOf = (changes: readonly KeyChange[], messages: Messages): Html =>
+  html`<ul class="unstyled" role="list">${changes.map((change) => html`<li>${changeText(change, messages)}</li>`)}</ul>`
 
-function changeText({ at, by, change, key }: KeyChange, say: Messages): Html {
+function changeText({ at, by, change, key }: KeyChange, messages: Messages): Html {
   const start = key.start == null ? '' : html` <code>${key.start}…</code>`
-  return html`<strong>${say.changes.kinds[change]}</strong> ${key.name ?? key.id}${start} <small class="text-light">${timeIn(say, at)}, ${say.changes.by(by)}</small>`
+  return html`<strong>${messages.changes.kinds[change]}</strong> ${key.name ?? key.id}${start} <small class="text-light">${timeIn(messages, at)}, ${messages.changes.by(by)}</small>`
 }

@@ -116,7 +116,7 @@ describe('a client of a long answer', () => {
     const failed = new Promise((resolve) => client.once('error', resolve))
     client.pause()
     client.write(`${newHttp}\r\n\r\n`)
-    if (listener === undefined) await eventually(() => sent !== undefined && sentOn(sent).waiting > 0)
+    if (listener === undefined) await eventually(() => sent !== undefined && sentOn(sent).waitingBytes > 0)
     const look = (seconds: number): void => {
       for (let at = 0; at < seconds; at++) server.resetSlowReaders(1_000, 60_000)
     }
@@ -126,7 +126,7 @@ describe('a client of a long answer', () => {
       look,
       slow: () => slow,
       timeouts: () => timeouts,
-      taken: () => (sent === undefined ? 0 : sentOn(sent).taken),
+      taken: () => (sent === undefined ? 0 : sentOn(sent).acceptedBytes),
     }
   }
 

@@ -6,9 +6,9 @@ const much = 1_000_000_000
 
 /** A client for whom more always waits, and who reads so many bytes in each second. */
 function after(readEachSecond: readonly number[], before?: Reading): Reading {
-  let reading = before ?? readSince(undefined, { taken: 0, waiting: much }, second)
+  let reading = before ?? readSince(undefined, { acceptedBytes: 0, waitingBytes: much }, second)
   for (const read of readEachSecond)
-    reading = readSince(reading, { taken: reading.taken + read, waiting: much }, second)
+    reading = readSince(reading, { acceptedBytes: reading.acceptedBytes + read, waitingBytes: much }, second)
   return reading
 }
 const seconds = (count: number, read: number): number[] => Array(count).fill(read)
@@ -39,7 +39,7 @@ test('a client that reads below the minimum rate falls behind without bound, how
 
 test('earlier reads are no credit, and a client that has read everything is not behind', () => {
   expect(after([much, ...seconds(40, 0)]).behindMs).toBe(40_000)
-  const drained = readSince(after(seconds(170, 0)), { taken: 1, waiting: 0 }, second)
+  const drained = readSince(after(seconds(170, 0)), { acceptedBytes: 1, waitingBytes: 0 }, second)
   expect(drained.behindMs).toBe(0)
-  expect(readSince(drained, { taken: 1, waiting: 500 }, second).behindMs).toBe(0)
+  expect(readSince(drained, { acceptedBytes: 1, waitingBytes: 500 }, second).behindMs).toBe(0)
 })
