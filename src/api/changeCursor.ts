@@ -52,8 +52,8 @@ export type Walk = {
   readonly target: Offsets
   /** Changes below this position were answered. */
   readonly next: LogPosition
-  /** If several rows share the log position `next`: the sort key (`clauses.ts`) of the last answered row. */
-  readonly after: string | undefined
+  /** If several rows share the log position `next`: the sort key (creation time and id) of the last answered row. */
+  readonly afterSortKey: string | undefined
   /** A walk that began without a cursor has no deletions. */
   readonly isFirst: boolean
 }
@@ -136,20 +136,20 @@ const associatedData = (head: Buffer, { type, teamId, view, fields }: CursorScop
 
 const walkCodes = { none: 0, later: 1, first: 2 } as const
 
-/** The version, then variable-length integers: `since`, the kind of walk, and for an open walk `target` (minus `since`), `next` and `after`. */
+/** The version, then variable-length integers: `since`, the kind of walk, and for an open walk `target` (minus `since`), `next` and `afterSortKey`. */
 function contentOf({ version, since, walk }: ChangeCursor): Buffer {
   const numbers: number[] = [since.length, ...since]
   if (walk === undefined) numbers.push(walkCodes.none)
   else {
-    const { target, next, after = '', isFirst } = walk
+    const { target, next, afterSortKey = '', isFirst } = walk
     const ahead = target.map((offset, partition) => offset - (since[partition] ?? 0))
-    const characters = Array.from(after, (character) => character.charCodeAt(0))
+    const characters = Array.from(afterSortKey, (character) => character.charCodeAt(0))
     numbers.push(
       isFirst ? walkCodes.first : walkCodes.later,
       target.length,
       ...ahead,
       next,
-      after.length,
+      afterSortKey.length,
       ...characters,
     )
   }
@@ -166,8 +166,8 @@ function cursorIn(content: Buffer): ChangeCursor {
   if (kind === walkCodes.none) return { version, since, walk: undefined }
   const target = nextNumbers().map((ahead, partition) => (since[partition] ?? 0) + ahead)
   const next = nextNumber() as LogPosition
-  const after = String.fromCharCode(...nextNumbers()) || undefined
-  return { version, since, walk: { target, next, after, isFirst: kind === walkCodes.first } }
+  const afterSortKey = String.fromCharCode(...nextNumbers()) || undefined
+  return { version, since, walk: { target, next, afterSortKey, isFirst: kind === walkCodes.first } }
 }
 
 /** LEB128: seven bits a byte, lowest first; the highest bit is set if another byte follows. Bit operators would cut numbers to 32 bits. */

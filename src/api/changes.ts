@@ -134,7 +134,7 @@ async function beginFirstWalk(request: ChangesRequest): Promise<Page> {
   return await walk(request, visible, cursor, {
     target: offsetsOf(visible),
     next: start,
-    after: undefined,
+    afterSortKey: undefined,
     isFirst: true,
   })
 }
@@ -197,7 +197,7 @@ function walkFrom({ version, since, walk: open }: ChangeCursor, visible: Visible
     )
     return [
       { version: hashVersion(visible.version), since },
-      { target, next: start, after: undefined, isFirst: false },
+      { target, next: start, afterSortKey: undefined, isFirst: false },
     ]
   }
   // Redis was restored from an earlier state with lower positions: rows below the target may not be searchable yet. The walk would end without these
@@ -213,7 +213,7 @@ async function walk(
   { ctx, deps, scope, limit, pick }: ChangesRequest,
   visible: VisibleList,
   origin: WalkOrigin,
-  { target, next, after, isFirst }: Walk,
+  { target, next, afterSortKey, isFirst }: Walk,
 ): Promise<Page> {
   const { type, teamId, view } = scope
   const { version, indices, cursorKey } = visible
@@ -224,14 +224,14 @@ async function walk(
   )
   // The first page of a later walk mostly has few changes in each partition, so it searches all ranges at once.
   const isLong = isFirst || next > start
-  const search = { list, ranges, after, isLong, hasDeletions: !isFirst, limit, view, pick }
+  const search = { list, ranges, afterSortKey, isLong, hasDeletions: !isFirst, limit, view, pick }
   const changes: ChangesPage =
     ranges.length === 0 ? { items: [], next: undefined } : await searchChanges(search, ctx.state.turns)
   const { items, next: nextPlace } = changes
   const cursor =
     nextPlace === undefined
       ? { version: origin.version, since: target, walk: undefined }
-      : { ...origin, walk: { target, next: nextPlace.at, after: nextPlace.after, isFirst } }
+      : { ...origin, walk: { target, next: nextPlace.logPosition, afterSortKey: nextPlace.afterSortKey, isFirst } }
   const hasMore = nextPlace !== undefined
   // Since a walk of several pages began, the list may have got changes above its target.
   const isCurrent = !hasMore && origin.version === hashVersion(version)

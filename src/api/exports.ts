@@ -9,7 +9,7 @@ import { unavailable } from './errors.ts'
 import { FairQueue } from './fairQueue.ts'
 import { releaseOrThrow, whenClosed } from './requestsInFlight.ts'
 import { readDetail } from './search/details.ts'
-import type { ListAt } from './search/indexReader.ts'
+import type { VersionedList } from './search/indexReader.ts'
 import { weighDetail } from './search/largeRows.ts'
 import type { RunQuery } from './search/queryTurns.ts'
 
@@ -24,7 +24,7 @@ export function exportFormat(ctx: RouteContext): ExportFormat | undefined {
 
 /** A further export is refused at once. */
 const maxExports = { maxRunning: 32, maxRunningPerTeam: 4 }
-/** For large pages (`LargePage`). A further page waits. */
+/** For large pages (`PageTooLarge`). A further page waits. */
 const maxPages = { maxRunning: 16, maxRunningPerTeam: 2, maxWaiting: 1_000, maxWaitMs: 5_000 }
 
 export const streamQueues = () => ({ exports: new FairQueue(maxExports), 'large pages': new FairQueue(maxPages) })
@@ -85,7 +85,7 @@ export const csvContentType = 'text/csv; charset=utf-8; header=present'
 
 /** With `formId`, each answer code of this form has a column, if the team has the form. */
 export async function readCsvTable(
-  forms: ListAt,
+  forms: VersionedList,
   served: Served,
   formId: string | undefined,
   runQuery: RunQuery,

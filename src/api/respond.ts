@@ -3,7 +3,7 @@ import type { Answer, AnswerCache, RenderedAnswer } from './answerCache.ts'
 import { compressed, compressedStream, compressionFor } from './compression.ts'
 import type { RouteContext } from './context.ts'
 import { clientHasAnswer, matchesAny, type Validators } from './etag.ts'
-import { LargePage } from './search/searchPage.ts'
+import { PageTooLarge } from './search/searchPage.ts'
 
 type StreamedAnswer = { readonly body: Readable; readonly contentType: string; readonly totalDocs?: number }
 type ReadyAnswer = (Answer | StreamedAnswer) & {
@@ -16,7 +16,7 @@ type StartParts = () => Promise<StreamedAnswer>
 
 /**
  * The answer of `makeWhole` may be cached; that of `startParts` is streamed. With `mayBeMissing`, `makeWhole` rejects with `not_found`
- * for an entity that does not exist. `whole or parts`: `startParts` is called if `makeWhole` rejects with `LargePage`.
+ * for an entity that does not exist. `whole or parts`: `startParts` is called if `makeWhole` rejects with `PageTooLarge`.
  */
 export type AnswerMaker =
   | { readonly kind: 'whole'; readonly makeWhole: MakeWhole; readonly mayBeMissing: boolean }
@@ -70,7 +70,7 @@ async function answerOf(
       try {
         return await cachedOrMade(ctx, answers, validators, maker.makeWhole)
       } catch (error) {
-        if (!(error instanceof LargePage)) throw error
+        if (!(error instanceof PageTooLarge)) throw error
         return await startedStream(ctx, maker.startParts)
       }
   }
