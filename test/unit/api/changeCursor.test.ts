@@ -82,7 +82,11 @@ test('a cursor that would be longer than the accepted length is an error', () =>
 
 test('a cursor that was cut or changed anywhere is not accepted', () => {
   const text = sealCursor(
-    { version, since: [5, 6], walk: { target: [7, 8], next: 6 as LogPosition, afterSortKey: undefined, isFirst: true } },
+    {
+      version,
+      since: [5, 6],
+      walk: { target: [7, 8], next: 6 as LogPosition, afterSortKey: undefined, isFirst: true },
+    },
     key,
     scope,
   )
