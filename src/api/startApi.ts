@@ -79,7 +79,7 @@ export function assembleApi(service: Opening, nowMs: () => number, elapsedMs: ()
   return {
     listener,
     patienceMs: () =>
-      [answerMemory, ...Object.values(streams)].some(({ taken }) => taken > 1 / 2)
+      [answerMemory, ...Object.values(streams)].some(({ usedFraction }) => usedFraction > 1 / 2)
         ? patienceWhenFullMs
         : usualPatienceMs,
     close: () => room.close(),
