@@ -31,8 +31,8 @@ export function authenticate(lookUp: LookUp, requestsPerMinute: number, nowMs: (
 }
 
 /**
- * Counts requests with a valid key by the status of their answers. Mounted before `authenticate`, so that it also counts requests which that refuses, such
- * as those beyond the rate limit. Each other error than an `HttpError` is answered 500.
+ * Counts requests with a valid key by the status of their answers. Mounted before `authenticate`, to count also the requests that `authenticate` refuses,
+ * such as those beyond the rate limit. An error that is no `HttpError` is answered 500.
  */
 export const countUse =
   (use: Pick<KeyUse, 'count'>): ApiMiddleware =>

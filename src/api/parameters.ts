@@ -9,6 +9,7 @@ import { metricsIn } from '../core/monitoring/metrics.ts'
 import type { ParameterReader } from './context.ts'
 import { apiError } from './errors.ts'
 
+/** Of a value or name in an error message. */
 const maxShownCharacters = 64
 /** Bounds of the `Ignored-Parameters` header. */
 const maxIgnoredNames = 10
@@ -18,7 +19,7 @@ const maxIgnoredBytes = 256
 const maxCached = 200
 const maxCachedCharacters = 1_024
 
-/** `parameters` are frozen, because requests share them. `problem`: the query's first problem. */
+/** `parameters` are frozen, because requests share them. `problem`: the first rule that the query breaks, as an error message. */
 type ParsedQuery = { readonly ignoredNames: readonly string[] } & (
   | { readonly kind: 'valid'; readonly parameters: object }
   | { readonly kind: 'invalid'; readonly problem: string }
@@ -48,15 +49,18 @@ function cachingLatest(parse: ParseQuery): ParseQuery {
   return (querystring) => (querystring.length <= maxCachedCharacters ? latest.memo(querystring) : parse(querystring))
 }
 
-/** Stands for a form field's code: `answer.<code>` is every name that begins with `answer.`, and may be repeated. */
+/**
+ * At the end of a name in a schema, stands for the code of any form field: `answer.<code>` matches every sent name that begins with `answer.`. Only such
+ * parameters may be repeated.
+ */
 export const anyCode = '<code>'
 
+/** What a sent name is: in no schema, in the schema itself, or, as `answer.q1`, one for the schema's `name` `answer.<code>`. */
 type ParameterName =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'fixed' }
   | { readonly kind: 'with-code'; readonly name: string; readonly code: string }
 
-/** A problem names the parameter, its rule, and the value if one was sent. */
 function queryParser(schema: z.ZodObject): ParseQuery {
   const names = new Set(Object.keys(schema.shape))
   const namesWithCode = [...names].filter((name) => name.endsWith(anyCode))
@@ -90,16 +94,21 @@ function queryParser(schema: z.ZodObject): ParseQuery {
   }
 }
 
+/**
+ * Names the parameter, its rule, and the value if one was sent: `limit must be an integer from 1 to 100, not "500"`. The issue's path is the parameter's
+ * name; of answers, also the code, and the value if it breaks the rule (`answersByCode`).
+ */
 function problemOf({ issues: [issue] }: z.ZodError, sentValues: Readonly<Record<string, unknown>>): string {
-  const [parameter = '', code, value = code === undefined ? sentValues[parameter] : undefined] =
-    issue?.path.map(String) ?? []
+  const [parameter = '', code, answer] = issue?.path.map(String) ?? []
+  const value = code === undefined ? sentValues[parameter] : answer
   const name = code === undefined ? parameter : parameter.replace(anyCode, () => cut(code))
-  const shown = value === undefined ? '' : `, not ${show(String(value))}`
-  return `${name} ${issue?.message}${shown}`
+  const shownValue = value === undefined ? '' : `, not ${show(String(value))}`
+  return `${name} ${issue?.message}${shownValue}`
 }
 
 const beginningOf = (name: string): string => name.slice(0, -anyCode.length)
 
+/** In quotation marks, and cut if it is long. */
 export const show = (value: string): string => `"${cut(value)}"`
 
 function cut(text: string): string {
@@ -107,14 +116,14 @@ function cut(text: string): string {
   return `${characters.slice(0, maxShownCharacters).join('')}${characters.length > maxShownCharacters ? '…' : ''}`
 }
 
-/** As many percent-encoded names as fit; a long first name is cut. */
+/** The value of `Ignored-Parameters`: as many percent-encoded names as fit; a long first name is cut. */
 function renderIgnored(names: readonly string[]): string {
   const [first = '', ...rest] = names.slice(0, maxIgnoredNames)
-  const beginning = asManyAsFit('', '', [...first].slice(0, maxIgnoredBytes))
-  return asManyAsFit(beginning, ', ', rest)
+  const firstCharacters = [...first].slice(0, maxIgnoredBytes)
+  return withAsManyAsFit(withAsManyAsFit('', '', firstCharacters), ', ', rest)
 }
 
-function asManyAsFit(beginning: string, separator: string, parts: readonly string[]): string {
+function withAsManyAsFit(beginning: string, separator: string, parts: readonly string[]): string {
   let text = beginning
   for (const part of parts.map(encodeURIComponent)) {
     if (text.length + separator.length + part.length > maxIgnoredBytes) break
@@ -200,7 +209,7 @@ export const value = anyText.min(1, 'must not be empty').optional()
 
 type CodeAndValues = readonly [code: string, values: readonly string[]]
 
-/** Sorted, so that the request's order of answers does not change the ETag. Any text may be a code. */
+/** `values`: alternatives. Sorted, so that the request's order of answers does not change the ETag. Any text may be a code. */
 const answersByCode = z
   // `queryParser` and `readAnswers` make this shape. Validating it again would be slow for hundreds of codes.
   .custom<readonly CodeAndValues[]>()
@@ -215,6 +224,7 @@ const answersByCode = z
 
 export const answers = answersByCode.optional()
 
+/** Reads JSON such as `{"q1":"yes","q2":["a","b"]}`. Undefined if it has another shape. */
 function readAnswers(text: string): readonly CodeAndValues[] | undefined {
   const sent = attempt((): unknown => JSON.parse(text))
   if (!isObject(sent)) return undefined

@@ -14,8 +14,8 @@ export type VisibleLists = {
   /** A key that this process has read, maybe of indices that a rebuild has replaced since. Undefined if it has not read this key. */
   cachedKey(id: CursorKeyId): CursorKey | undefined
   /**
-   * `visible` is undefined if a partition of the topic has no visible position, or deletions may be missing: then no change feed can be served. Rejects
-   * with `RedisUnavailable`.
+   * `visible` is undefined while no indices serve, a partition of the topic has no visible position, or deletions may be missing: then no change feed can
+   * be served. Rejects with `RedisUnavailable`.
    */
   read(
     type: EntityType,
