@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Served } from '../core/json/scanner.ts'
 import type { EntityType } from '../core/model/ids.ts'
 import { endOfPositions, type LogPosition, logPosition } from '../core/model/logPosition.ts'
 import type { VisibleList } from '../core/redis/readVisiblePositions.ts'
@@ -80,17 +81,21 @@ export function changesRoute(type: EntityType) {
   const respondWithChanges: Route = async (ctx, deps) => {
     const { cursor, limit, view, fields } = deps.readParameters(ctx, schema) as ChangesParameters
     const selected = selectedFields(fields, [...membersOfRows, ...lists[type][view]])
-    // Clients store rows by their ids, so the id is always included.
-    const picked = selected?.some((member) => member === 'id') ? selected : selected && ['id', ...selected]
     const scope = { type, teamId: ctx.state.accountKey.teamId, view, fields: selected }
-    const request = { ctx, deps, scope, limit, pick: pickFields(picked) }
+    const request = { ctx, deps, scope, limit, pick: pickFields(withId(selected)) }
     const page = await pageOf(request, cursor)
     const { accountKey, freshness } = ctx.state
-    deps.keyUse.noteFeed(accountKey, type, page.isCurrent ? (freshness.watermark ?? undefined) : undefined)
+    // The client has every change before this time; undefined if this is unknown.
+    const hasAllUntil = page.isCurrent ? (freshness.watermark ?? undefined) : undefined
+    deps.keyUse.noteFeed(accountKey, type, hasAllUntil)
     await send(ctx, page)
   }
   return { parameters: schema, respond: respondWithChanges }
 }
+
+/** Clients store rows by their ids, so each row has its id. Undefined: all members. */
+const withId = (selected: Served | undefined): Served | undefined =>
+  selected === undefined || selected.includes('id') ? selected : ['id', ...selected]
 
 async function pageOf(request: ChangesRequest, cursor: string | undefined): Promise<Page> {
   if (cursor === undefined) return await beginFirstWalk(request)
@@ -109,7 +114,7 @@ async function continueOrWait(request: ChangesRequest, cursor: string): Promise<
 }
 
 async function send(ctx: RouteContext, { items, cursor, hasMore }: Page): Promise<void> {
-  const parts = items.flatMap((item, at) => (at === 0 ? [item] : [comma, item]))
+  const parts = items.flatMap((item, index) => (index === 0 ? [item] : [comma, item]))
   const end = Buffer.from(`],"cursor":"${cursor}","hasMore":${hasMore}}`)
   const answer = await compressed(Buffer.concat([itemsBegin, ...parts, end]), compressionFor(ctx))
   const { watermark } = ctx.state.freshness
@@ -132,6 +137,9 @@ async function readVisible({ ctx, deps, scope }: ChangesRequest): Promise<Visibl
   return visible
 }
 
+/** Before all log positions (partition and offset as one number). */
+const start = 0 as LogPosition
+
 /** The first page of a client without a cursor. A walk answers, page by page, all changes up to the positions that are visible when it begins. */
 async function beginFirstWalk(request: ChangesRequest): Promise<Page> {
   const visible = await readVisible(request)
@@ -144,12 +152,11 @@ async function beginFirstWalk(request: ChangesRequest): Promise<Page> {
   })
 }
 
+/** No rows, and a cursor for all changes from now on. */
 async function beginNow(request: ChangesRequest): Promise<Page> {
   const visible = await readVisible(request)
   return { items: [], cursor: cursorNow(visible, request.scope), hasMore: false, isCurrent: true }
 }
-
-const start = 0 as LogPosition
 
 /**
  * The next page of the cursor's open walk, or the first page of a new walk. Nothing is new if no walk is open, and the list still has the cursor's
@@ -162,8 +169,10 @@ async function continueFrom(request: ChangesRequest, cursorText: string): Promis
   const cachedKey = deps.visibleLists.cachedKey(sealed.keyId)
   const openedCursor = cachedKey && openedWith(sealed, cachedKey, scope)
   const version = ctx.state.freshness.versions[scope.type]
-  if (openedCursor?.walk === undefined && version !== null && openedCursor?.version === hashVersion(version))
-    return { items: [], cursor: cursorText, hasMore: false, isCurrent: true }
+  if (openedCursor !== undefined && openedCursor.walk === undefined) {
+    const isUnchanged = version !== null && openedCursor.version === hashVersion(version)
+    if (isUnchanged) return { items: [], cursor: cursorText, hasMore: false, isCurrent: true }
+  }
   const visible = await readVisible(request)
   if (keyIdOf(visible.cursorKey) !== sealed.keyId) throw apiError('cursor_expired')
   const cursor = openedCursor ?? openedWith(sealed, visible.cursorKey, scope)
@@ -197,9 +206,9 @@ function openedWith(sealed: SealedCursor, key: VisibleList['cursorKey'], scope: 
 type WalkOrigin = Pick<ChangeCursor, 'version' | 'since'>
 
 /** The open walk of the cursor, else a new one from the cursor's offsets to the visible positions. */
-function walkFrom({ version, since, walk: open }: ChangeCursor, visible: VisibleList): [WalkOrigin, Walk] {
+function walkFrom({ version, since, walk: openWalk }: ChangeCursor, visible: VisibleList): [WalkOrigin, Walk] {
   const offsets = offsetsOf(visible)
-  if (open === undefined) {
+  if (openWalk === undefined) {
     // Redis may have been restored from an earlier state, with lower positions than the cursor's: these stay, so that the client never goes back.
     const target = longer(offsets, since).map((_, partition) =>
       Math.max(offsets[partition] ?? 0, since[partition] ?? 0),
@@ -209,11 +218,11 @@ function walkFrom({ version, since, walk: open }: ChangeCursor, visible: Visible
       { target, next: start, afterSortKey: undefined, isFirst: false },
     ]
   }
-  // Redis was restored from an earlier state with lower positions: rows below the target may not be searchable yet. The walk would end without these
-  // rows, and the next walk would begin after them.
-  if (open.target.some((offset, partition) => (offsets[partition] ?? 0) < offset))
+  // If a visible position is below the target, Redis was restored from an earlier state. Then rows below the target may not be searchable yet: the walk
+  // would end without these rows, and the next walk would begin after them.
+  if (openWalk.target.some((offset, partition) => (offsets[partition] ?? 0) < offset))
     throw noPositions('visible positions are below the target of a walk')
-  return [{ version, since }, open]
+  return [{ version, since }, openWalk]
 }
 
 /** The one with more partitions. */

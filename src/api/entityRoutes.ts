@@ -100,6 +100,7 @@ export function listRoute<Selection extends Parameters>(
     const request = { ctx, deps, type, parameters, fields, filters }
     // CSV of one form's submissions has a column for each field of the form, so the ETag depends on the forms, too.
     const otherTypes = format === csv && parameters.formId !== undefined ? (['forms'] as const) : []
+    // `as`: each format has an ETag of its own.
     const validators = validatorsOf(ctx, type, { ...parameters, as: format }, ...otherTypes)
     const maker = format === undefined ? pageMaker(request, validators) : exportMaker(request, format)
     const totalDocs = await respond(ctx, deps.answers, validators, maker)
@@ -127,7 +128,7 @@ function pageMaker(request: ListRequest, { version, indices }: Validators): Answ
   return { kind: 'whole or parts', makeWhole, startParts }
 }
 
-/** `Link` is not cached with the page: it repeats all parameters of the request, and requests that differ in ignored parameters share a cached page. */
+/** `Link` is not cached with the page: it repeats all parameters of the request, also ignored ones, and these do not distinguish cached pages. */
 function setLink({ ctx, deps, type, parameters }: ListRequest, totalDocs: number): void {
   const link = pageLinks(`${deps.baseUrl}/${lists[type].path}`, ctx.querystring, parameters, totalDocs)
   if (link !== undefined) ctx.set('Link', link)

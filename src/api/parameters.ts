@@ -26,7 +26,7 @@ type ParsedQuery = { readonly ignoredNames: readonly string[] } & (
 )
 type ParseQuery = (querystring: string) => ParsedQuery
 
-/** The latest queries are cached, because dashboards repeat them. */
+/** Parses the queries of requests. The latest queries are cached, because dashboards repeat them. */
 export function parameterReader(registry: Registry): ParameterReader {
   const help = 'Unknown query parameters, which are ignored'
   const ignoredTotal = metricsIn(registry).counter('tidemark_http_ignored_parameters_total', help, ['route'])
@@ -55,39 +55,40 @@ function cachingLatest(parse: ParseQuery): ParseQuery {
  */
 export const anyCode = '<code>'
 
-/** What a sent name is: in no schema, in the schema itself, or, as `answer.q1`, one for the schema's `name` `answer.<code>`. */
+/** What a sent name stands for: no parameter; the parameter of this name; or, as `answer.q1`, the parameter `answer.<code>` (`name`) with a code. */
 type ParameterName =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'fixed' }
   | { readonly kind: 'with-code'; readonly name: string; readonly code: string }
 
+/** Returns a function that validates query strings by the schema. */
 function queryParser(schema: z.ZodObject): ParseQuery {
   const names = new Set(Object.keys(schema.shape))
   const namesWithCode = [...names].filter((name) => name.endsWith(anyCode))
-  const nameOf = (sent: string): ParameterName => {
-    const name = namesWithCode.find((nameWithCode) => sent.startsWith(beginningOf(nameWithCode)))
-    if (name !== undefined) return { kind: 'with-code', name, code: sent.slice(beginningOf(name).length) }
-    return { kind: names.has(sent) ? 'fixed' : 'unknown' }
+  const parameterNamed = (sentName: string): ParameterName => {
+    const name = namesWithCode.find((nameWithCode) => sentName.startsWith(beginningOf(nameWithCode)))
+    if (name !== undefined) return { kind: 'with-code', name, code: sentName.slice(beginningOf(name).length) }
+    return { kind: names.has(sentName) ? 'fixed' : 'unknown' }
   }
   return (querystring) => {
     // URLSearchParams strips one leading question mark, which may belong to the query itself.
     const query = Map.groupBy(new URLSearchParams(`?${querystring}`), ([name]) => name)
     const sentValues: Record<string, unknown> = {}
-    const codes: [code: string, values: string[]][] = []
+    const valuesByCode: [code: string, values: string[]][] = []
     const ignoredNames: string[] = []
-    let repetition: string | undefined
+    let repetitionProblem: string | undefined
     for (const [name, pairs] of query) {
       const values = pairs.map(([, value]) => value)
-      const parameter = nameOf(name)
+      const parameter = parameterNamed(name)
       if (parameter.kind === 'unknown') ignoredNames.push(name)
       else if (parameter.kind === 'with-code') {
-        codes.push([parameter.code, values])
-        sentValues[parameter.name] = codes
+        valuesByCode.push([parameter.code, values])
+        sentValues[parameter.name] = valuesByCode
       } else if (values.length > 1)
-        repetition ??= `${name} must be given only once, not as ${values.map(show).join(' and ')}`
+        repetitionProblem ??= `${name} must be given only once, not as ${values.map(show).join(' and ')}`
       else sentValues[name] = values[0]
     }
-    if (repetition !== undefined) return { kind: 'invalid', problem: repetition, ignoredNames }
+    if (repetitionProblem !== undefined) return { kind: 'invalid', problem: repetitionProblem, ignoredNames }
     const { data, error } = schema.safeParse(sentValues)
     if (error === undefined) return { kind: 'valid', parameters: Object.freeze(data), ignoredNames }
     return { kind: 'invalid', problem: problemOf(error, sentValues), ignoredNames }

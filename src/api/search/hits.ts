@@ -59,9 +59,7 @@ export async function searchTeam(
   return readAnswer(await requestShard(list, list.type, request, signal))
 }
 
-/**
- * Cuts the summaries out of a `_search` response, and parses the rest. Throws `ElasticsearchUnavailable` unless every shard succeeded.
- */
+/** Cuts the summaries out of a `_search` response, and parses the rest. Throws `ElasticsearchUnavailable` unless every shard succeeded. */
 export function readAnswer(bytes: Buffer): SearchAnswer {
   const summaries: Buffer[] = []
   const rest: Buffer[] = []
@@ -94,6 +92,7 @@ export function totalOf({ total }: Pick<SearchAnswer, 'total'>): number {
   throw new ElasticsearchUnavailable('partial', 'there is no total')
 }
 
+/** Throws `ElasticsearchUnavailable` if the aggregations have another shape. */
 export const aggregationsIn = <T>(schema: z.ZodType<T>, { aggregations }: SearchAnswer): T =>
   parseWith(schema, aggregations)
 

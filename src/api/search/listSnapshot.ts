@@ -73,7 +73,7 @@ export async function openListSnapshot(list: SearchedList, lifeMs: number): Prom
 
 type OpenedPointInTime = { readonly id: string; readonly keep_alive: string }
 
-/** Each response may contain a new id for the next search. */
+/** Elasticsearch's point in time. Each response may contain a new id for the next search. */
 function pointInTime(list: SearchedList, opened: OpenedPointInTime) {
   let pit = opened
   const send = async (body: hits.SearchBody, signal: AbortSignal): Promise<hits.SearchAnswer> => {
@@ -159,6 +159,7 @@ const createCountCache = (): CountCache =>
     sizeCalculation: (counts, key) => bytesPerCharacter * key.length + estimatedBytesPerCount * (counts.length + 1),
   })
 
+/** `keyPrefix`: of the cache keys of one filter. `search` searches the rows of this filter that match `clauses`. */
 function listCounts(
   cache: CountCache,
   keyPrefix: string,

@@ -13,7 +13,7 @@ import { maxPageBytes, type PickRow } from './searchPage.ts'
 /** Log positions (partition and offset as one number) of one partition, from `from` (inclusive) to `below` (exclusive). */
 export type PositionRange = { readonly from: LogPosition; readonly below: LogPosition }
 
-/** A search for one page of a walk. A walk reads all changes from a cursor to the positions that were visible when the walk began (`changes.ts`). */
+/** A search for one page of a walk: of all changes from a cursor to the positions below which all was searchable when the walk began (`changes.ts`). */
 export type ChangesSearch = {
   readonly list: VersionedList
   /** The rest of the walk, in ascending order. */
@@ -67,7 +67,7 @@ export async function searchChanges(changes: ChangesSearch, turns: QueryTurns): 
   return { items: [], next: undefined }
 }
 
-/** What the ranges have from `position` on. */
+/** The rest of the ranges, from `position` on. */
 export const rangesFrom = (ranges: readonly PositionRange[], position: LogPosition): readonly PositionRange[] =>
   ranges
     .map(({ from, below }) => ({ from: from < position ? position : from, below }))
