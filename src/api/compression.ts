@@ -21,6 +21,7 @@ const windowBits = 18
 /** The form of zlib's functions that compress a whole body. */
 type CompressWhole = (body: Buffer, done: (error: Error | null, compressed: Buffer) => void) => void
 
+/** `whole` compresses a body; `stream` makes a stream that compresses. */
 const compressor = (whole: CompressWhole, stream: () => Transform) => ({ whole: promisify(whole), stream })
 
 const compressors = {

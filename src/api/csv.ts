@@ -6,7 +6,8 @@ import { fieldsWithCode } from './pages/assets/fieldsWithCode.js'
 
 /*
  * CSV (RFC 4180) made from JSON text. Text is quoted, numbers and booleans are not, and null is an empty cell, so that a reader can distinguish the
- * text "1" from the number 1, and an empty text from null. `raw` is always the JSON text of a value, undefined if the object has no such member.
+ * text "1" from the number 1, and an empty text from null. `raw` is always the JSON text of a value, undefined if the object has no such member, which is
+ * treated as null.
  */
 
 /** Header and row are lines of CSV, with their line ends. */

@@ -88,12 +88,15 @@ export const maxWaitSeconds = 60
 
 /** One preference of a list, such as `respond-async, wait=30`; quoted strings may contain commas. An unclosed string extends to the end: linear time. */
 const preference = /(?:[^,"]|"(?:[^"\\]|\\.?)*(?:"|$))+/g
+/** `wait`, `wait=30`, `wait; comment`, also with invalid values. */
 const waitPreference = /^\s*wait\s*(?:[=;]|$)/i
+/** `wait=30` and `wait="30"`. */
 const waitSeconds = /^\s*wait\s*=\s*(?<quote>"?)(?<seconds>\d{1,9})\k<quote>\s*(?:;|$)/i
 
 /** The first `wait` of a `Prefer` header (RFC 7240), in seconds. Undefined unless it is from 1 to 60. */
 export function preferredWaitSeconds(prefer: string): number | undefined {
   const first = prefer.match(preference)?.find((text) => waitPreference.test(text))
+  // NaN without a match.
   const seconds = Number(waitSeconds.exec(first ?? '')?.groups?.['seconds'])
   return seconds >= 1 && seconds <= maxWaitSeconds ? seconds : undefined
 }

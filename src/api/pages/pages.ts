@@ -26,9 +26,16 @@ const front = pageAssets('/docs', readStyle(), frontScript)
 const { resolve } = createRequire(import.meta.url)
 /** Joined, after Chart.js, to one module: each file uses names of the files before it. */
 const exploreScripts = [
-  ...['csvText', 'fieldsWithCode', 'days', 'series', 'exploreParts', 'exploreRequests', 'exploreChart', 'exploreTable'],
-  'explore',
-].map((name) => assetUrl(`${name}.js`))
+  'csvText.js',
+  'fieldsWithCode.js',
+  'days.js',
+  'series.js',
+  'exploreParts.js',
+  'exploreRequests.js',
+  'exploreChart.js',
+  'exploreTable.js',
+  'explore.js',
+].map(assetUrl)
 const explore = pageAssets(
   '/explore',
   readStyle(assetUrl('explore.css')),

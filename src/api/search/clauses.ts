@@ -28,8 +28,10 @@ export const largeRowsOf = (teamId: TeamId, entityPart: EntityPart): Clause => (
 /** The field with the size in bytes of a summary or detail. Only the rows of `largeRowsOf` have it. */
 export const sizeField = (entityPart: EntityPart): string => `large.${entityPart}Bytes`
 
+/** Options of a search for the number of matches, without rows. */
 export const countOnly = { size: 0, track_total_hits: true }
 
+/** Elasticsearch stops at the first match: the total is 0 or 1. */
 export const countAtMostOne = { ...countOnly, terminate_after: 1 }
 
 /** Requests the sort key of each row, and the size of its summary or detail if it is large. Elasticsearch reads no stored documents for these. */
@@ -51,6 +53,7 @@ export const createdWithin = ({ fromMs, toMs }: TimeSpan): Clause => ({
   range: { createdAt: { gte: toInstant(clampToInstants(fromMs)), lte: toInstant(clampToInstants(toMs)) } },
 })
 
+/** Empty without a value. */
 export const termClauses = (field: string, value: string | undefined): Clause[] =>
   value === undefined ? [] : [{ term: { [field]: value } }]
 

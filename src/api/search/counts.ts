@@ -19,7 +19,7 @@ export interface CountRequest {
   readonly list: SearchedList
   readonly filter: Filter
   readonly grouping: Grouping
-  /** Epoch ms; infinite without `until`. */
+  /** `filter` matches no later creation time than this (epoch ms); infinite without the parameter `until`. */
   readonly untilMs: number
   readonly signal: AbortSignal
   /** Bounds Elasticsearch's answer. The API's answer is never longer. */
@@ -30,6 +30,7 @@ export interface CountRequest {
   readonly hasScores: boolean
 }
 
+/** How Elasticsearch counts submissions by the values of a member. */
 export type CountedValue = {
   /** The body of a `terms` aggregation. */
   readonly terms: object
@@ -125,7 +126,7 @@ const valuesOfUnitsSchema = z.object({
 })
 
 /**
- * Units of time come oldest first, values by descending frequency. Throws 400 for more than `maxCounts` items, and for an answer above `mostBytes`.
+ * Counts units of time, oldest first, or values, the most frequent first. Throws 400 for more than `maxCounts` items, and for an answer above `mostBytes`.
  * Above a smaller `maxBytes`, throws `AnswerTooLong`: the caller repeats the request with `mostBytes`.
  */
 export async function countSubmissions(request: CountRequest, nowMs: number): Promise<Counts> {

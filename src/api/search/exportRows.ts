@@ -105,6 +105,7 @@ async function* readPageParts(
   for await (const rows of readRows(snapshot, [keys], runQuery)) yield { total, rows }
 }
 
+/** What `keysInBatches` needs of a snapshot. */
 export type KeySnapshot = Pick<ListSnapshot, 'countsOf' | 'keys'>
 
 /** All keys of the filter, newest first, in batches of at most `limit`. Rejects if Elasticsearch returns fewer keys than it counted rows. */
@@ -114,8 +115,8 @@ export async function* keysInBatches(snapshot: KeySnapshot, filter: Filter, limi
 }
 
 /**
- * For a list without large rows. Reads no keys, which only add the sizes of large rows: instead, a row is named by a range, and by the number of the
- * range's rows before it (`skip`).
+ * For a list without large rows. Reads no keys, whose only use would be the sizes of large rows. Instead, `readParts` gets for each row its range, and the
+ * number of rows before it in this range (`skip`).
  */
 function readSmallRows(snapshot: ListSnapshot, filter: Filter, runQuery: RunQuery): Rows {
   async function* rowsByRange() {

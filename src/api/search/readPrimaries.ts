@@ -24,8 +24,8 @@ const copySchema = z.object({
 const shardsSchema = z.object({ shards: z.array(z.array(copySchema)).default([]) })
 
 /**
- * Sends searches of a shard to its primary. Before each search, requests from the master which node has the primary; for a shard without replicas, at
- * most once a second. Replicas may show writes that a promotion rolls back:
+ * Makes a client that sends each search of a shard to the shard's primary. Before each search, it requests from the master which node has the primary;
+ * for a shard without replicas, at most once a second. It searches no replicas, because these may show writes that a promotion rolls back:
  *
  * 1. An indexer writes `a@7` (revision 7 of `a`) to the primary and replica 1. A client reads `a@7` from replica 1.
  * 2. The primary is lost. Replica 2, without `a@7`, is promoted.
@@ -76,7 +76,7 @@ export function readPrimaries(client: SearchClient, elapsedMs: () => number): Se
 
 const nameOf = ({ alias, teamId }: Shard): string => `${alias} ${teamId}`
 
-/** Throws, unless the node has lost its copy or has no such index: then the primary is requested again. */
+/** Returns undefined if the node has lost its copy, or has no such index: then the primary is requested again. Throws every other error. */
 function ignoreMovedPrimary(error: unknown): undefined {
   if (!(error instanceof ElasticsearchUnavailable) || !['no-copy', 'missing-index'].includes(error.reason)) throw error
 }
