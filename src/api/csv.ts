@@ -21,8 +21,9 @@ export interface CsvTable {
 type Columns = { readonly names: readonly string[]; cells(raw: string | undefined): readonly string[] }
 
 /**
- * A table of items with a column for each member in `served`, named by its path, such as `result.score`. The member `data` has a submission's answers by
- * the codes of form fields. With `codes`, it has a column for each of these codes, and one more column for all other answers, as JSON.
+ * A table of items with a column for each member in `served`, named by its path, such as `result.score`; `served` lists names, or pairs of a name and inner
+ * members. The member `data` has a submission's answers by the codes of form fields. With `codes`, it has a column for each of these codes, and one more
+ * column for all other answers, as JSON.
  */
 export function csvTable(served: Served, codes?: readonly string[]): CsvTable {
   const { names, cells } = columnsOfMembers('', served, codes)

@@ -3,7 +3,10 @@ import { type Served, servedPair } from '../core/json/scanner.ts'
 import { apiError } from './errors.ts'
 import { show, text } from './parameters.ts'
 
-// The parameter `fields` of lists, items and change feeds, such as `fields=id,result.score,data.q1`.
+/*
+ * The parameter `fields` of lists, items and change feeds, such as `fields=id,result.score,data.q1`. `Served` lists the members of an object, in order:
+ * names, or pairs of a name and the inner members.
+ */
 
 /** The member with a submission's answers by the codes of form fields: any text may be a code. */
 const answersMember = 'data'

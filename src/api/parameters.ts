@@ -144,7 +144,7 @@ const maxTitleCharacters = 200
 
 export function integer(max: number) {
   const parse = (text: string): number | undefined => {
-    const value = /^\d+$/.test(text) ? Number(text) : 0
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
     return value >= 1 && value <= max ? value : undefined
   }
   return parsed(parse, `must be an integer from 1 to ${max}`).meta({ type: 'integer', minimum: 1, maximum: max })
@@ -187,8 +187,8 @@ export const utc = 'UTC'
 const shortNames = /^(?:CET|EET|EST|GMT|HST|MET|MST|PRC|ROC|ROK|UCT|UTC|WET)$/i
 
 /**
- * Accepts IANA names in any letter case, and returns them as this process spells them; refuses offsets. A space is read as the `+` from which URL
- * decoding made it.
+ * Accepts IANA names in any letter case, and returns them as this process spells them; undefined for offsets and other texts. A space is read as the `+`
+ * from which URL decoding made it: `Etc/GMT 5` is `Etc/GMT+5`.
  */
 export function parseTimeZone(sent: string): string | undefined {
   const text = sent.replace(' ', '+')
@@ -258,6 +258,7 @@ export const safeInteger = anyText
     type: 'integer',
     minimum: Number.MIN_SAFE_INTEGER,
     maximum: Number.MAX_SAFE_INTEGER,
+    // Rules of a text, which an integer does not have.
     pattern: undefined,
     maxLength: undefined,
   })
@@ -275,10 +276,10 @@ export const title = z
   .optional()
   .meta({ maxLength: maxTitleCharacters })
 
-export const flag = (isDefault: boolean) =>
+export const flag = (defaultValue: boolean) =>
   z
     .stringbool({ truthy: ['true'], falsy: ['false'], error: 'must be true or false' })
-    .default(isDefault)
+    .default(defaultValue)
     .meta({ type: 'boolean' })
 
 export const viewParameter = oneOf(['summary', 'full']).unwrap().default('summary')
@@ -289,6 +290,7 @@ export const exportParameters = {
   ),
 }
 
+/** Of every list. `fieldsParameter` (`fields.ts`) makes the final schema of `fields`. */
 export const listParameters = { ...pageParameters, ...changedParameters, ...exportParameters, fields: text }
 
 export type ListParameters = z.output<z.ZodObject<typeof listParameters>>
