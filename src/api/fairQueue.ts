@@ -2,8 +2,8 @@
 export type Release = () => void
 
 /**
- * Why a permit is refused. `full`: all teams together use the capacity, or too many wait. `own-share`: the team uses its whole share. `aborted`: by the
- * caller.
+ * A granted permit, or why it is refused. `full`: all teams together use the capacity, or too many wait. `own-share`: the team uses its whole share.
+ * `aborted`: by the caller.
  */
 export type Permit =
   | { readonly kind: 'granted'; readonly release: Release }

@@ -44,7 +44,7 @@ export async function respond(
     return undefined
   }
   const answer = await answerOf(ctx, answers, validators, maker)
-  // Any answer stays in memory until this client has read it, also one from the cache. So it counts among the team's unsent bytes.
+  // A whole answer stays in memory until this client has read it, also one from the cache. So it counts among the team's unsent bytes.
   if (Buffer.isBuffer(answer.body) && ctx.method !== 'HEAD') await ctx.state.turns.reserve(answer.body.length)
   setValidators(ctx, validators)
   ctx.type = answer.contentType ?? 'json'

@@ -8,7 +8,7 @@ import type { Clause } from './clauses.ts'
  * Words of this file (`titles.ts` has their types):
  *
  * - word: a run of letters, digits or Hangul; a single CJK character; an emoji
- * - spelt: of a word, neither a CJK character nor an emoji. Only spelt words can be misspelt
+ * - spelt: of a word, neither a CJK character nor an emoji. Only spelt words and runs of kana can be misspelt
  * - marked: of a word, with punctuation right before it, as in `.net`
  * - part: typed words without a space between them, such as `quiz`, `e-mail` or 英语四级
  * - reading: the parts of a typed text. A text with grouped digits has two: 10,000 is two words, or 10000
