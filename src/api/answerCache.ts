@@ -2,23 +2,24 @@ import { LRUCache } from 'lru-cache'
 import type { Counter, Registry } from 'prom-client'
 import { metricsIn } from '../core/monitoring/metrics.ts'
 
-/** `totalDocs`: the length of a page's whole list. */
+/** `totalDocs`: of a page, how many rows its list has on all pages. */
 export type RenderedAnswer = { readonly body: Buffer; readonly totalDocs?: number }
 
 export type Answer = RenderedAnswer & { readonly compression: string | undefined }
 
-/** A larger answer would displace too many others. */
+/** Answers that would use a larger part of the cache are not cached: they would displace too many others. */
 const maxPartOfCache = 1 / 16
+/** What an entry needs besides its key and body. */
 const estimatedEntryBytes = 300
 
 type LookupResult = 'hit' | 'shared' | 'miss'
 
-/** `isAbandoned`: whether the client that made the request has disconnected. */
+/** An answer that is being made for a request. `isAbandoned`: whether the client of this request has disconnected. */
 type PendingAnswer = { readonly answer: Promise<Answer>; isAbandoned(): boolean }
 
 /**
- * An LRU cache of rendered answers. A cache key names everything on which its answer depends: team, list version, path, parameters and encoding.
- * After a change, requests use another key, because the list has a new version. So no answer is ever invalidated.
+ * An LRU cache of rendered answers. A cache key names everything on which its answer depends: team, list version, path, parameters and encoding. After a
+ * change of the list, an indexer replaces its version, so requests use another key. So no answer is ever invalidated.
  */
 export class AnswerCache {
   readonly #cache: LRUCache<string, Answer> | undefined
@@ -54,14 +55,14 @@ export class AnswerCache {
       try {
         return await this.#count('shared', pending.answer)
       } catch (error) {
-        // If the client of the first request has disconnected, that may have aborted the query: this request tries again.
+        // The client of the first request may have disconnected, which aborts its query. Then this request tries again.
         if (!pending.isAbandoned()) throw error
       }
     }
     const answer = make().finally(() => this.#pending.delete(key))
     this.#pending.set(key, { answer, isAbandoned })
     const newAnswer = await this.#count('miss', answer)
-    // Copied, because a slice would keep its larger buffer in memory.
+    // Copied, because the body may be a slice, which would keep its larger buffer in memory.
     this.#cache.set(key, { ...newAnswer, body: Buffer.from(new Uint8Array(newAnswer.body).buffer) })
     return newAnswer
   }

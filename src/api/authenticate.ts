@@ -13,10 +13,10 @@ import { releaseOrThrow, whenClosed } from './requestsInFlight.ts'
 
 type RequestHeaders = Pick<ApiContext, 'req' | 'get'>
 
-/** Bounded, because each authenticated request may have an unread answer in memory. About half of them may wait for a change (`waiting.ts`). */
+/** Bounds of requests in flight: each may have an unread answer in memory. About half of the total may wait for a change (`waiting.ts`). */
 const maxAuthenticated = { maxRunning: 2_048, maxRunningPerTeam: 512 }
 
-/** Accepts a request with a valid account key, within the key's rate limit and the team's bound. */
+/** Accepts a request with a valid account key, within the key's rate limit and the team's bound. Sets `accountKey` and `freshness` of its state. */
 export function authenticate(lookUp: LookUpKey, requestsPerMinute: number, nowMs: () => number): ApiMiddleware {
   const queue = new FairQueue(maxAuthenticated)
   return async (ctx, next) => {
@@ -30,7 +30,10 @@ export function authenticate(lookUp: LookUpKey, requestsPerMinute: number, nowMs
   }
 }
 
-/** Counts the requests of accepted keys by their answers, once they are answered. Comes before `authenticate`, whose refusals it counts, too. */
+/**
+ * Counts requests with a valid key by the status of their answers. Mounted before `authenticate`, to count also the requests that `authenticate` refuses,
+ * such as those beyond the rate limit. An error that is no `HttpError` is answered 500.
+ */
 export const countUse =
   (use: Pick<KeyUse, 'count'>): ApiMiddleware =>
   async (ctx, next) => {
@@ -46,6 +49,7 @@ export const countUse =
     }
   }
 
+/** `requests`: of the key in its current window, with this request. `leftMs`: until the window ends. */
 function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: RequestWindow): void {
   const resetSeconds = Math.max(1, Math.ceil(leftMs / 1000))
   ctx.set('RateLimit-Policy', `"key";q=${limit};w=${windowSeconds}`)
@@ -57,7 +61,7 @@ function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: 
     })
 }
 
-/** Validates a request's key again after a wait, without counting the request. */
+/** Validates a request's key again after a wait (`waiting.ts`), without counting the request, and reads `freshness` again. */
 export const createRecheck =
   (lookUp: LookUpKey, nowMs: () => number) =>
   async (ctx: RouteContext): Promise<void> => {
@@ -74,7 +78,7 @@ async function lookUpValid(lookUp: LookUpKey, ctx: RequestHeaders, nowMs: number
   return { accountKey: lookup.accountKey, freshness: lookup.freshness, window: lookup.window }
 }
 
-/** Throws `unauthorized` without an account key, `bad_request` for two `Authorization` headers. */
+/** The SHA-256 of the account key that was sent. Throws `unauthorized` if none was, `bad_request` for two `Authorization` headers. */
 function keyDigestOf(ctx: RequestHeaders): Digest {
   if ((ctx.req.headersDistinct['authorization'] ?? []).length > 1)
     throw apiError('bad_request', 'Authorization must be sent only once')
@@ -89,6 +93,7 @@ export const unauthorized = (isTokenSent: boolean): ApiError =>
     rejection: 'unauthorized',
   })
 
+/** Whether the digest still belongs to the same key (`current`), and this key is valid. Null: to no key. */
 const isStillAccepted = ({ teamId, keyId }: FoundKey, current: FoundKey | null, nowMs: number): boolean =>
   current !== null && isValid(current, nowMs) && current.teamId === teamId && current.keyId === keyId
 
@@ -97,9 +102,9 @@ const watchTickMs = 400
 type WatchedRequest = { readonly digest: Digest; readonly accountKey: FoundKey; onRefused(): void }
 
 /**
- * Looks up the keys of long requests (exports, large pages, waits) in one round trip to Redis, so that a revoked or expired key ends its requests
- * within a second. While Redis cannot answer, keys stay accepted. `findKeys` returns keys in the order of its digests; undefined while the
- * store of account keys is incomplete.
+ * Looks up the keys of all long requests (exports, large pages, waits) again and again, in one round trip to Redis, so that a revoked or expired key ends
+ * its requests within a second. While Redis fails or lacks keys, all keys stay accepted. `findKeys` returns keys in the order of `digests`, null for an
+ * unknown digest; undefined while Redis may lack account keys.
  */
 export function watchKeys(
   findKeys: (digests: readonly Digest[]) => Promise<readonly (FoundKey | null)[] | undefined>,
@@ -116,9 +121,9 @@ export function watchKeys(
     const found = await findKeys(digests).catch(() => undefined)
     isReading = false
     if (found === undefined) return
-    const current = new Map(digests.map((digest, at) => [digest, found[at] ?? null]))
+    const currentKeys = new Map(digests.map((digest, index) => [digest, found[index] ?? null]))
     for (const { digest, accountKey, onRefused } of requests)
-      if (!isStillAccepted(accountKey, current.get(digest) ?? null, nowMs())) onRefused()
+      if (!isStillAccepted(accountKey, currentKeys.get(digest) ?? null, nowMs())) onRefused()
   }
   return (ctx, onRefused) => {
     const request = { digest: keyDigestOf(ctx), accountKey: ctx.state.accountKey, onRefused }

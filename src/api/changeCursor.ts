@@ -12,12 +12,13 @@ import type { CursorKey } from '../core/redis/visiblePositions.ts'
  *
  *   `TM` (2 bytes) | format (1) | entity type (1) | id of the key (4) | initialisation vector (12) | ciphertext of AES-256-GCM | tag (16)
  *
- * It is encrypted, because offsets reveal how much all teams of the platform send. Format, type and key id are readable. So a cursor of a later
- * release (503) or of an unknown generation (410) is distinguished from a damaged cursor, or one of the other list (400).
+ * It is encrypted, because its offsets reveal how much all teams of the platform send. The key belongs to the indices that serve; a rebuild may make new
+ * indices with a new key. Format, type and key id are not encrypted. By these, the API distinguishes a cursor of a later release (503) and a cursor with
+ * another key (410) from a damaged cursor and a cursor of the other list (400).
  */
 const magic = Buffer.from('TM')
 const format = 1
-/** Later releases may use formats up to this number. This release reports such a cursor as `newer`. */
+/** Later releases may use formats up to this number. This release reports their cursors as `newer`, and those of still higher formats as `invalid`. */
 const lastFormat = 15
 const typeCodes: Readonly<Record<EntityType, number>> = { forms: 0, submissions: 1 }
 const keyIdBytes = 4
@@ -28,32 +29,33 @@ const tagBytes = 16
 /** A cursor of 200 partitions takes less than 3 KiB. */
 export const maxCursorCharacters = 4_096
 
-/** 96 bits of the hash of a list version, in base64url. */
+/** 96 bits of the hash of a list version, in base64url. A list version is a text that an indexer replaces after each visible change of the list. */
 export type VersionHash = Branded<string, 'VersionHash'>
 const versionBytes = 12
 
 export const hashVersion = (version: ListVersion): VersionHash =>
   hash('sha256', version, 'buffer').subarray(0, versionBytes).toString('base64url') as VersionHash
 
-/** By partition: an offset that stands for all records below it. A partition that was added later has no element, which means 0. */
+/** For each partition, an offset that stands for all records below it. A partition that was added later has no element, which means 0. */
 export type Offsets = readonly number[]
 
 export type ChangeCursor = {
-  /** The list version that was read with the target of the open walk, or of the last one. */
+  /** The list version that was read with the target of the open walk; without an open walk, of the last one. */
   readonly version: VersionHash
   /** The client has every change of a record below these offsets. */
   readonly since: Offsets
+  /** The open walk; undefined once its last page is answered. */
   readonly walk: Walk | undefined
 }
 
-/** A walk answers, page by page, all changes between `since` and a fixed `target`. The cursor contains the walk until the last page is answered. */
+/** A walk answers, page by page, all changes between `since` and a fixed `target`. */
 export type Walk = {
   /** Upper bounds, exclusive. No offset is lower than in `since`. */
   readonly target: Offsets
-  /** Changes below this position were answered. */
+  /** Changes below this log position (partition and offset as one number) were answered. */
   readonly next: LogPosition
-  /** If several rows share the log position `next`: the sort key (`clauses.ts`) of the last answered row. */
-  readonly after: string | undefined
+  /** If several rows share the log position `next`: the sort key (creation time and id) of the last answered row. */
+  readonly afterSortKey: string | undefined
   /** A walk that began without a cursor has no deletions. */
   readonly isFirst: boolean
 }
@@ -66,6 +68,7 @@ export type CursorScope = {
   readonly fields: Served | undefined
 }
 
+/** The first bytes of the key's SHA-256, in hexadecimal. */
 export type CursorKeyId = Branded<string, 'CursorKeyId'>
 
 export const keyIdOf = (key: CursorKey): CursorKeyId => idBytesOf(key).toString('hex') as CursorKeyId
@@ -73,7 +76,7 @@ export const keyIdOf = (key: CursorKey): CursorKeyId => idBytesOf(key).toString(
 const idBytesOf = (key: CursorKey): Buffer => hash('sha256', rawKeyOf(key), 'buffer').subarray(0, keyIdBytes)
 const rawKeyOf = (key: CursorKey): Buffer => Buffer.from(key, 'base64')
 
-/** Encrypts a cursor with the generation's key. Throws if the cursor would be too long. */
+/** Encrypts a cursor. Throws if it would be too long, because the topic has too many partitions. */
 export function sealCursor(
   cursor: ChangeCursor,
   key: CursorKey,
@@ -89,6 +92,7 @@ export function sealCursor(
   return text
 }
 
+/** A cursor for all changes that are not visible yet. */
 export const cursorNow = (visible: VisibleList, scope: CursorScope): string =>
   sealCursor(
     { version: hashVersion(visible.version), since: offsetsOf(visible), walk: undefined },
@@ -96,6 +100,7 @@ export const cursorNow = (visible: VisibleList, scope: CursorScope): string =>
     scope,
   )
 
+/** The visible position of each partition: all records below it are searchable. */
 export const offsetsOf = ({ partitions }: VisibleList): Offsets => partitions.map(({ position }) => position)
 
 /** `sealed`: may be decrypted. `newer`: of a later release. `invalid`: damaged, or of the other list. */
@@ -130,26 +135,26 @@ export function openCursor({ bytes }: SealedCursor, key: CursorKey, scope: Curso
   return content === undefined ? undefined : cursorIn(content)
 }
 
-/** Decryption fails for another team, list, view or `fields`. */
+/** Authenticated with the ciphertext: decryption fails for another team, list, view or `fields`. */
 const associatedData = (head: Buffer, { type, teamId, view, fields }: CursorScope): Buffer =>
   Buffer.concat([head, Buffer.from(JSON.stringify([teamId, type, view, fields ?? null]))])
 
 const walkCodes = { none: 0, later: 1, first: 2 } as const
 
-/** The version, then variable-length integers: `since`, the kind of walk, and for an open walk `target` (minus `since`), `next` and `after`. */
+/** The version, then variable-length integers: `since`, the kind of walk, and for an open walk `target` (minus `since`), `next` and `afterSortKey`. */
 function contentOf({ version, since, walk }: ChangeCursor): Buffer {
   const numbers: number[] = [since.length, ...since]
   if (walk === undefined) numbers.push(walkCodes.none)
   else {
-    const { target, next, after = '', isFirst } = walk
+    const { target, next, afterSortKey = '', isFirst } = walk
     const ahead = target.map((offset, partition) => offset - (since[partition] ?? 0))
-    const characters = Array.from(after, (character) => character.charCodeAt(0))
+    const characters = Array.from(afterSortKey, (character) => character.charCodeAt(0))
     numbers.push(
       isFirst ? walkCodes.first : walkCodes.later,
       target.length,
       ...ahead,
       next,
-      after.length,
+      afterSortKey.length,
       ...characters,
     )
   }
@@ -166,8 +171,8 @@ function cursorIn(content: Buffer): ChangeCursor {
   if (kind === walkCodes.none) return { version, since, walk: undefined }
   const target = nextNumbers().map((ahead, partition) => (since[partition] ?? 0) + ahead)
   const next = nextNumber() as LogPosition
-  const after = String.fromCharCode(...nextNumbers()) || undefined
-  return { version, since, walk: { target, next, after, isFirst: kind === walkCodes.first } }
+  const afterSortKey = String.fromCharCode(...nextNumbers()) || undefined
+  return { version, since, walk: { target, next, afterSortKey, isFirst: kind === walkCodes.first } }
 }
 
 /** LEB128: seven bits a byte, lowest first; the highest bit is set if another byte follows. Bit operators would cut numbers to 32 bits. */

@@ -4,6 +4,7 @@ import { changesRoute } from './changes.ts'
 import type { Endpoint } from './endpoint.ts'
 import { changedRowSchema, changesPageSchema, jsonSchemaOf } from './openapi/jsonSchema.ts'
 
+/** `items`: `forms` or `submissions`. */
 const descriptionOf = (items: string): string =>
   `All ${items} of the key's team that are new, changed or deleted since a cursor. Repeat the request with the \`cursor\` of the last answer until ` +
   '`hasMore` is false; then poll. No change is missed. A row may come again: store rows by `id`, and remove those that are `deleted`. Without a cursor, ' +

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Served } from '../core/json/scanner.ts'
 import type { EntityType } from '../core/model/ids.ts'
 import { endOfPositions, type LogPosition, logPosition } from '../core/model/logPosition.ts'
 import type { VisibleList } from '../core/redis/readVisiblePositions.ts'
@@ -29,8 +30,10 @@ import type { PickRow } from './search/searchPage.ts'
 const defaultLimit = 100
 const maxLimit = 1_000
 
+/** Instead of a cursor: the client wants only later changes. */
 const fromNowOn = 'latest'
 
+/** What each row has besides the members of its entity. */
 const membersOfRows = ['changedAt', 'deleted']
 
 const parametersOf = (type: EntityType) =>
@@ -56,6 +59,7 @@ interface ChangesParameters {
   readonly fields?: string | undefined
 }
 
+/** `scope`: team, list, view and `fields`, for which alone the answered cursor is valid. */
 type ChangesRequest = {
   readonly ctx: RouteContext
   readonly deps: RouteDeps
@@ -77,24 +81,28 @@ export function changesRoute(type: EntityType) {
   const respondWithChanges: Route = async (ctx, deps) => {
     const { cursor, limit, view, fields } = deps.readParameters(ctx, schema) as ChangesParameters
     const selected = selectedFields(fields, [...membersOfRows, ...lists[type][view]])
-    // Clients store rows by their ids, so the id is always included.
-    const picked = selected?.some((member) => member === 'id') ? selected : selected && ['id', ...selected]
     const scope = { type, teamId: ctx.state.accountKey.teamId, view, fields: selected }
-    const request = { ctx, deps, scope, limit, pick: pickFields(picked) }
+    const request = { ctx, deps, scope, limit, pick: pickFields(withId(selected)) }
     const page = await pageOf(request, cursor)
     const { accountKey, freshness } = ctx.state
-    deps.keyUse.noteFeed(accountKey, type, page.isCurrent ? (freshness.watermark ?? undefined) : undefined)
+    // The client has every change before this time; undefined if this is unknown.
+    const hasAllUntil = page.isCurrent ? (freshness.watermark ?? undefined) : undefined
+    deps.keyUse.noteFeed(accountKey, type, hasAllUntil)
     await send(ctx, page)
   }
   return { parameters: schema, respond: respondWithChanges }
 }
+
+/** Clients store rows by their ids, so each row has its id. Undefined: all members. */
+const withId = (selected: Served | undefined): Served | undefined =>
+  selected === undefined || selected.includes('id') ? selected : ['id', ...selected]
 
 async function pageOf(request: ChangesRequest, cursor: string | undefined): Promise<Page> {
   if (cursor === undefined) return await beginFirstWalk(request)
   return cursor === fromNowOn ? await beginNow(request) : await continueOrWait(request, cursor)
 }
 
-/** With `Prefer: wait`, resolves once the page has a row, or the time is over. */
+/** With `Prefer: wait`, resolves once the page has a row, or the time is over. Without it, `waitForChange` calls nothing. */
 async function continueOrWait(request: ChangesRequest, cursor: string): Promise<Page> {
   const { ctx, deps, scope } = request
   let page: Page | undefined
@@ -106,7 +114,7 @@ async function continueOrWait(request: ChangesRequest, cursor: string): Promise<
 }
 
 async function send(ctx: RouteContext, { items, cursor, hasMore }: Page): Promise<void> {
-  const parts = items.flatMap((item, at) => (at === 0 ? [item] : [comma, item]))
+  const parts = items.flatMap((item, index) => (index === 0 ? [item] : [comma, item]))
   const end = Buffer.from(`],"cursor":"${cursor}","hasMore":${hasMore}}`)
   const answer = await compressed(Buffer.concat([itemsBegin, ...parts, end]), compressionFor(ctx))
   const { watermark } = ctx.state.freshness
@@ -121,6 +129,7 @@ const comma = Buffer.from(',')
 
 const noPositions = (reason: string) => unavailable('positions', new Error(reason))
 
+/** Reads the list's version, and the visible position of each partition: all records below it are searchable. Throws 503 while these are unknown. */
 async function readVisible({ ctx, deps, scope }: ChangesRequest): Promise<VisibleList> {
   const { freshness, visible } = await deps.visibleLists.read(scope.type, scope.teamId)
   ctx.state.freshness = freshness
@@ -128,42 +137,49 @@ async function readVisible({ ctx, deps, scope }: ChangesRequest): Promise<Visibl
   return visible
 }
 
+/** Before all log positions (partition and offset as one number). */
+const start = 0 as LogPosition
+
+/** The first page of a client without a cursor. A walk answers, page by page, all changes up to the positions that are visible when it begins. */
 async function beginFirstWalk(request: ChangesRequest): Promise<Page> {
   const visible = await readVisible(request)
   const cursor = { version: hashVersion(visible.version), since: [] }
   return await walk(request, visible, cursor, {
     target: offsetsOf(visible),
     next: start,
-    after: undefined,
+    afterSortKey: undefined,
     isFirst: true,
   })
 }
 
+/** No rows, and a cursor for all changes from now on. */
 async function beginNow(request: ChangesRequest): Promise<Page> {
   const visible = await readVisible(request)
   return { items: [], cursor: cursorNow(visible, request.scope), hasMore: false, isCurrent: true }
 }
 
-const start = 0 as LogPosition
-
 /**
  * The next page of the cursor's open walk, or the first page of a new walk. Nothing is new if no walk is open, and the list still has the cursor's
- * version. If this process has cached the cursor's key, that answer needs neither Elasticsearch nor another read of Redis.
+ * version. If this process has cached the key with which the cursor is encrypted, this is answered without Elasticsearch and without a further read of
+ * Redis.
  */
 async function continueFrom(request: ChangesRequest, cursorText: string): Promise<Page> {
   const { ctx, deps, scope } = request
   const sealed = sealedCursorOf(cursorText, scope.type)
   const cachedKey = deps.visibleLists.cachedKey(sealed.keyId)
   const openedCursor = cachedKey && openedWith(sealed, cachedKey, scope)
-  const current = ctx.state.freshness.versions[scope.type]
-  if (openedCursor?.walk === undefined && current !== null && openedCursor?.version === hashVersion(current))
-    return { items: [], cursor: cursorText, hasMore: false, isCurrent: true }
+  const version = ctx.state.freshness.versions[scope.type]
+  if (openedCursor !== undefined && openedCursor.walk === undefined) {
+    const isUnchanged = version !== null && openedCursor.version === hashVersion(version)
+    if (isUnchanged) return { items: [], cursor: cursorText, hasMore: false, isCurrent: true }
+  }
   const visible = await readVisible(request)
   if (keyIdOf(visible.cursorKey) !== sealed.keyId) throw apiError('cursor_expired')
   const cursor = openedCursor ?? openedWith(sealed, visible.cursorKey, scope)
   return await walk(request, visible, ...walkFrom(cursor, visible))
 }
 
+/** A cursor that is still encrypted. Throws if it is of a later release, damaged, or of the other list. */
 function sealedCursorOf(text: string, type: EntityType): SealedCursor {
   const parsed = parseCursor(text, type)
   switch (parsed.kind) {
@@ -186,34 +202,38 @@ function openedWith(sealed: SealedCursor, key: VisibleList['cursorKey'], scope: 
   return cursor
 }
 
+/** `since`: the walk answers the changes above these offsets. `version`: of the list when the walk began. */
 type WalkOrigin = Pick<ChangeCursor, 'version' | 'since'>
 
-function walkFrom({ version, since, walk: open }: ChangeCursor, visible: VisibleList): [WalkOrigin, Walk] {
+/** The open walk of the cursor, else a new one from the cursor's offsets to the visible positions. */
+function walkFrom({ version, since, walk: openWalk }: ChangeCursor, visible: VisibleList): [WalkOrigin, Walk] {
   const offsets = offsetsOf(visible)
-  if (open === undefined) {
-    // Redis may have been restored from an earlier state, with lower positions: the client must not go back.
+  if (openWalk === undefined) {
+    // Redis may have been restored from an earlier state, with lower positions than the cursor's: these stay, so that the client never goes back.
     const target = longer(offsets, since).map((_, partition) =>
       Math.max(offsets[partition] ?? 0, since[partition] ?? 0),
     )
     return [
       { version: hashVersion(visible.version), since },
-      { target, next: start, after: undefined, isFirst: false },
+      { target, next: start, afterSortKey: undefined, isFirst: false },
     ]
   }
-  // Redis was restored from an earlier state with lower positions: rows below the target may not be searchable yet. The walk would end without these
-  // rows, and the next walk would begin after them.
-  if (open.target.some((offset, partition) => (offsets[partition] ?? 0) < offset))
+  // If a visible position is below the target, Redis was restored from an earlier state. Then rows below the target may not be searchable yet: the walk
+  // would end without these rows, and the next walk would begin after them.
+  if (openWalk.target.some((offset, partition) => (offsets[partition] ?? 0) < offset))
     throw noPositions('visible positions are below the target of a walk')
-  return [{ version, since }, open]
+  return [{ version, since }, openWalk]
 }
 
+/** The one with more partitions. */
 const longer = (left: Offsets, right: Offsets): Offsets => (left.length > right.length ? left : right)
 
+/** The page of the walk that begins at `next`, with a cursor for the page after it. */
 async function walk(
   { ctx, deps, scope, limit, pick }: ChangesRequest,
   visible: VisibleList,
   origin: WalkOrigin,
-  { target, next, after, isFirst }: Walk,
+  { target, next, afterSortKey, isFirst }: Walk,
 ): Promise<Page> {
   const { type, teamId, view } = scope
   const { version, indices, cursorKey } = visible
@@ -222,18 +242,18 @@ async function walk(
     isFirst ? rangesOfFirstWalk(target, offsetsOf(visible)) : rangesBetween(origin.since, target),
     next,
   )
-  // The first page of a later walk mostly has few changes in each partition, so it searches all ranges at once.
+  // A walk without a cursor, or of several pages, has many changes in each partition. Otherwise all ranges are searched at once.
   const isLong = isFirst || next > start
-  const search = { list, ranges, after, isLong, hasDeletions: !isFirst, limit, view, pick }
+  const search = { list, ranges, afterSortKey, isLong, hasDeletions: !isFirst, limit, view, pick }
   const changes: ChangesPage =
     ranges.length === 0 ? { items: [], next: undefined } : await searchChanges(search, ctx.state.turns)
   const { items, next: nextPlace } = changes
   const cursor =
     nextPlace === undefined
       ? { version: origin.version, since: target, walk: undefined }
-      : { ...origin, walk: { target, next: nextPlace.at, after: nextPlace.after, isFirst } }
+      : { ...origin, walk: { target, next: nextPlace.logPosition, afterSortKey: nextPlace.afterSortKey, isFirst } }
   const hasMore = nextPlace !== undefined
-  // Since a walk of several pages began, the list may have got changes above its target.
+  // If the list has another version since the walk began, it has changes above the target.
   const isCurrent = !hasMore && origin.version === hashVersion(version)
   return { items, cursor: sealCursor(cursor, cursorKey, scope), hasMore, isCurrent }
 }
@@ -245,14 +265,15 @@ const rangesBetween = (since: Offsets, target: Offsets): readonly PositionRange[
   }))
 
 /**
- * A walk that began without a cursor reads all positions below its target, and all that are not visible yet. Why these:
+ * A walk that began without a cursor reads all positions below its target. It also reads all positions that are not visible yet:
  *
  * 1. Offset 3 has revision 1 of entity `a`; every list shows `a` since.
  * 2. Offset 11 has revision 2, which replaces revision 1 in Elasticsearch. The visible position stays 10, because the record at offset 10 is retried.
- * 3. A walk of the positions below 10 would leave out `a`. So the client gets revision 2 now, and again once offset 11 is visible.
+ * 3. A walk of only the positions below 10 would leave out `a`. So the client gets revision 2 now, and again once offset 11 is visible.
  *
- * Positions between the target and the visible position, which has grown since, belong to the next walk. Position 0 is always read: entities that a
- * rebuild has carried over from a replaced log share position 0.
+ * While the client reads its pages, the visible position grows. Positions between the target and the visible position belong to the next walk.
+ *
+ * Position 0 is always read: if a topic was replaced by another log, a rebuild copies the entities of the old one, and gives all of them position 0.
  */
 const rangesOfFirstWalk = (target: Offsets, visible: Offsets): readonly PositionRange[] =>
   longer(target, visible).flatMap((_, partition) => {

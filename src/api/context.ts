@@ -10,8 +10,10 @@ import type { IndexReader } from './search/indexReader.ts'
 import type { QueryTurns } from './search/queryTurns.ts'
 import type { VisibleLists } from './visibleLists.ts'
 
+/** The state of a Koa context before authentication. */
 export type ApiState = {
   requestId: string
+  /** Set by `authenticate`. */
   accountKey?: FoundKey
   /** How long `Prefer: wait` has delayed the request, in ms; undefined without `Prefer: wait`. */
   waitedMs?: () => number
@@ -22,6 +24,7 @@ export type ApiState = {
 /** The state of an authenticated request. */
 export type RouteState = ApiState & {
   accountKey: FoundKey
+  /** List versions, watermark, and the indices of which these are true; read with the key, before any search. */
   freshness: Freshness
   turns: QueryTurns
 }
@@ -31,23 +34,27 @@ export type ApiMiddleware = RouterMiddleware<ApiState, object>
 export type RouteContext = RouterContext<RouteState, object>
 export type RouteMiddleware = RouterMiddleware<RouteState, object>
 
-/** Throws `bad_request`. Unknown parameters are ignored, counted, and named in `Ignored-Parameters`. */
+/** Parses the query of a request. Throws `bad_request` if it breaks the schema. Unknown parameters are ignored, counted, and named in `Ignored-Parameters`. */
 export type ParameterReader = <Schema extends z.ZodObject>(ctx: RouteContext, schema: Schema) => z.output<Schema>
 
 export type ExportParts = AsyncGenerator<Buffer, void, undefined>
 
-/** Resolves once the first part is ready, so that a failure before this part still gets an error status. */
+/**
+ * Makes a body of the parts, once `queue` admits the request. Resolves when the first part is ready, so that a failure before this part still gets an
+ * error status.
+ */
 export type StartStream = (queue: 'exports' | 'large pages', ctx: RouteContext, parts: ExportParts) => Promise<Readable>
 
-/** Calls `onRefused` once the request's key is no longer accepted. The returned function stops watching. */
+/** Calls `onRefused` once the request's key is no longer accepted, such as after a revocation. The returned function stops watching. */
 export type WatchKey = (ctx: RouteContext, onRefused: () => void) => () => void
 
 /**
- * Delays a request with `Prefer: wait=N` until `hasRows` resolves to true or the time is over, and updates `freshness` in the state. Without
+ * Delays a request with `Prefer: wait=N` until `hasRows` resolves to true or `N` seconds are over, and updates `freshness` in the state. Without
  * `Prefer: wait`, or if too many requests wait, returns at once, without calling `hasRows`.
  */
 export type WaitForChange = (ctx: RouteContext, type: EntityType, hasRows: () => Promise<boolean>) => Promise<void>
 
+/** What all routes of a process share. */
 export type RouteDeps = {
   readonly startStream: StartStream
   readonly indexReader: IndexReader
@@ -56,6 +63,7 @@ export type RouteDeps = {
   readonly answers: AnswerCache
   readonly visibleLists: VisibleLists
   readonly keyUse: Pick<KeyUse, 'noteFeed'>
+  /** `BASE_URL`, else the path `/api/v1`. */
   readonly baseUrl: string
   readonly nowMs: () => number
 }

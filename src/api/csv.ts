@@ -6,31 +6,36 @@ import { fieldsWithCode } from './pages/assets/fieldsWithCode.js'
 
 /*
  * CSV (RFC 4180) made from JSON text. Text is quoted, numbers and booleans are not, and null is an empty cell, so that a reader can distinguish the
- * text "1" from the number 1, and an empty text from null.
+ * text "1" from the number 1, and an empty text from null. `raw` is always the JSON text of a value, undefined if the object has no such member, which is
+ * treated as null.
  */
 
+/** Header and row are lines of CSV, with their line ends. */
 export interface CsvTable {
   readonly header: string
-  row(summary: Buffer): string
+  /** `item`: a JSON object. */
+  row(item: Buffer): string
 }
 
-/** The columns of one member of a summary. */
+/** The columns of one member of the items: of its value, or of the members of its value. `cells` are in the order of `names`. */
 type Columns = { readonly names: readonly string[]; cells(raw: string | undefined): readonly string[] }
 
 /**
- * A table with a column for each served member, named by its dotted path. With `codes`, the answers in `data` have a column for each of these codes,
- * and one more column for all other answers, as JSON.
+ * A table of items with a column for each member in `served`, named by its path, such as `result.score`; `served` lists names, or pairs of a name and inner
+ * members. The member `data` has a submission's answers by the codes of form fields. With `codes`, it has a column for each of these codes, and one more
+ * column for all other answers, as JSON.
  */
 export function csvTable(served: Served, codes?: readonly string[]): CsvTable {
   const { names, cells } = columnsOfMembers('', served, codes)
-  return { header: csvLine(names.map(textCell)), row: (summary: Buffer): string => csvLine(cells(summary.toString())) }
+  return { header: csvLine(names.map(textCell)), row: (item: Buffer): string => csvLine(cells(item.toString())) }
 }
 
+/** `prefix`: the path of the object whose members these are, with a dot, such as `result.`; empty for the item itself. */
 function columnsOfMembers(prefix: string, served: Served, codes: readonly string[] | undefined): Columns {
-  const members = served.map((member): readonly [string, Columns] => {
-    const [name, inner] = servedPair(member)
+  const members = served.map((member): readonly [name: string, columns: Columns] => {
+    const [name, innerMembers] = servedPair(member)
     const path = `${prefix}${name}`
-    if (inner !== undefined) return [name, columnsOfMembers(`${path}.`, inner, undefined)]
+    if (innerMembers !== undefined) return [name, columnsOfMembers(`${path}.`, innerMembers, undefined)]
     return [name, path === 'data' && codes !== undefined ? answerColumns(codes) : oneColumn(path)]
   })
   return {
@@ -45,24 +50,25 @@ function columnsOfMembers(prefix: string, served: Served, codes: readonly string
 const oneColumn = (name: string): Columns => ({ names: [name], cells: (raw) => [cellOf(raw)] })
 
 function answerColumns(codes: readonly string[]): Columns {
-  const known = new Set(codes)
+  const codesWithColumn = new Set(codes)
   return {
     names: [...codes, otherAnswers].map((code) => `data.${code}`),
     cells: (raw) => {
       const answers = rawMembers(raw ?? 'null')
-      const unknown = [...answers].filter(([code]) => !known.has(code))
-      const others = unknown.length === 0 ? '' : jsonCell(renderObject(unknown))
-      return [...codes.map((code) => cellOf(answers.get(code))), others]
+      const others = [...answers].filter(([code]) => !codesWithColumn.has(code))
+      const cellOfOthers = others.length === 0 ? '' : jsonCell(renderObject(others))
+      return [...codes.map((code) => cellOf(answers.get(code))), cellOfOthers]
     },
   }
 }
 
-/** The column of all answers without a column of their own. A form field with this code has no column of its own. */
+/** The column `data.other` has all answers without a column of their own. A form field with the code `other` has no column of its own. */
 export const otherAnswers = 'other'
 
 /** The most columns of answers, which bounds the cost of a row. */
 const maxCodes = 1_000
 
+/** The codes of a form's fields that get a column. `form`: its JSON. */
 export function answerCodes(form: Buffer): string[] {
   const fields: unknown = JSON.parse(rawMembers(form.toString()).get('fields') ?? 'null')
   const codes = new Set(fieldsWithCode(fields).keys())
@@ -78,12 +84,12 @@ export function cellOf(raw: string | undefined): string {
   return first === '{' || first === '[' ? jsonCell(raw) : raw
 }
 
-/** An object or array as a cell: JSON of the same value. The first character of text that a spreadsheet would run becomes a JSON escape. */
+/** An object or array as a cell: JSON of the same value. Where a spreadsheet would run text as a formula, the formula's first character is escaped. */
 const jsonCell = (raw: string): string =>
-  quoted(raw.replace(runnableInJson, (_found, before: string, start: string) => `${before}${escapeOf(start)}`))
+  quoted(raw.replace(runnableInJson, (_match, before: string, start: string) => `${before}${escapeOf(start)}`))
 
 /**
- * Where a spreadsheet would run text in JSON as a formula: after a semicolon. JSON has neither tabs nor line breaks, and never begins like a
- * formula.
+ * A semicolon, and the beginning of a formula, as in `{"q1":"a;=1+1"}`: a spreadsheet that separates cells by semicolons would run it. Nowhere else: the
+ * JSON here has neither tabs nor line breaks, and does not begin like a formula.
  */
 const runnableInJson = new RegExp(`(;${skipped})(${formulaStart})`, 'g')

@@ -27,12 +27,13 @@ import { exportList, exportPage } from './search/exportRows.ts'
 import { weighDetail } from './search/largeRows.ts'
 import { pageLinks, readPage, renderPage, renderPageParts } from './search/searchPage.ts'
 
-/** `path`: below the URL of the API. `summary`: members of an item in the list, and the columns of CSV. `full`: members of a whole item. */
+/** `path`: below `/api/v1`. `summary`: the members of an item in a list, and the columns of CSV. `full`: the members of a single item. */
 export const lists = {
   forms: { path: 'forms', summary: servedFormSummary, full: servedForm },
   submissions: { path: 'records', summary: servedSubmissionSummary, full: servedSubmission },
 } as const
 
+/** `formId`: only of submissions. */
 type Parameters = ListParameters & { readonly formId?: string | undefined }
 
 type ListRequest = {
@@ -41,10 +42,11 @@ type ListRequest = {
   readonly type: EntityType
   readonly filters: Filters
   readonly parameters: Parameters
-  /** Undefined: all members. */
+  /** The members that the parameter `fields` selects. Undefined: all members. */
   readonly fields: Served | undefined
 }
 
+/** The endpoint of a single item. `render` makes its JSON from the stored detail, by the endpoint's own parameters. */
 export function detailRoute<Schema extends z.ZodObject>(
   type: EntityType,
   ownParameters: Schema,
@@ -71,13 +73,14 @@ export function detailRoute<Schema extends z.ZodObject>(
   return { parameters: schema, respond: respondWithDetail }
 }
 
-/** A page as JSON, or an export as NDJSON or CSV. */
+/** The endpoint of a list. By `Accept`, it answers a page as JSON, or an export as NDJSON or CSV. */
 export function listRoute<Selection extends Parameters>(
   type: EntityType,
   ownParameters: z.ZodObject & z.ZodType<Selection>,
   filtersOf: (teamId: TeamId, selection: Selection, hasAnswers: boolean) => Filters,
 ) {
   const schema = ownParameters.extend(fieldsParameter(lists[type].summary, lists[type].full))
+  // Each format refuses the parameters that only other formats have.
   const schemas = {
     page: schema.superRefine(
       refuseUnlessDefault(exportParameters, `belongs to exports (Accept: ${ndjson}): it must be left out of a page`),
@@ -97,6 +100,7 @@ export function listRoute<Selection extends Parameters>(
     const request = { ctx, deps, type, parameters, fields, filters }
     // CSV of one form's submissions has a column for each field of the form, so the ETag depends on the forms, too.
     const otherTypes = format === csv && parameters.formId !== undefined ? (['forms'] as const) : []
+    // `as`: each format has an ETag of its own.
     const validators = validatorsOf(ctx, type, { ...parameters, as: format }, ...otherTypes)
     const maker = format === undefined ? pageMaker(request, validators) : exportMaker(request, format)
     const totalDocs = await respond(ctx, deps.answers, validators, maker)
@@ -124,7 +128,7 @@ function pageMaker(request: ListRequest, { version, indices }: Validators): Answ
   return { kind: 'whole or parts', makeWhole, startParts }
 }
 
-/** `Link` is not cached with the page: requests that differ in ignored parameters share a page. */
+/** `Link` is not cached with the page: it repeats all parameters of the request, also ignored ones, and these do not distinguish cached pages. */
 function setLink({ ctx, deps, type, parameters }: ListRequest, totalDocs: number): void {
   const link = pageLinks(`${deps.baseUrl}/${lists[type].path}`, ctx.querystring, parameters, totalDocs)
   if (link !== undefined) ctx.set('Link', link)
@@ -136,6 +140,7 @@ function exportMaker(request: ListRequest, format: ExportFormat): AnswerMaker {
   const { teamId } = accountKey
   const { view, formId } = parameters
   const content = { filters, view, pick: pickFields(fields) }
+  // Without a version, nothing that is read of the forms is cached.
   const forms = { ...deps.indexReader, type: 'forms' as const, teamId, version: null, indices: freshness.indices.forms }
   const readTable = () => readCsvTable(forms, fields ?? lists[type].summary, formId, turns.runPart)
   const startParts = async () => {
@@ -151,8 +156,8 @@ function exportMaker(request: ListRequest, format: ExportFormat): AnswerMaker {
 }
 
 /**
- * Sets `Changes-Cursor`, with which a client continues in the change feed after this export. The export must search the returned indices, to which
- * the cursor's positions belong. Otherwise:
+ * Sets `Changes-Cursor`, with which a client continues in the change feed after this export. The cursor has the visible position of each partition; the
+ * feed then answers the rows above. The export must search the returned indices, of which these positions are true. Otherwise:
  *
  * 1. The positions are read.
  * 2. A rebuild switches to new indices, which lack a row below the positions.
@@ -167,9 +172,9 @@ async function setChangesCursor({ ctx, deps, type, parameters, fields }: ListReq
   return { indices: freshness.indices[type] }
 }
 
-/** Refuses parameters that do not apply to a format, unless they have their default values: some clients always send these. */
-function refuseUnlessDefault(schemas: Readonly<Record<string, z.ZodType>>, message: string) {
-  const defaults = Object.entries(schemas).map(([name, schema]) => [name, schema.parse(undefined)] as const)
+/** Makes a check that refuses these parameters, unless they have their default values, which some clients always send. */
+function refuseUnlessDefault(parameterSchemas: Readonly<Record<string, z.ZodType>>, message: string) {
+  const defaults = Object.entries(parameterSchemas).map(([name, schema]) => [name, schema.parse(undefined)] as const)
   return (parameters: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {
     for (const [name, value] of defaults)
       if (parameters[name] !== value) context.addIssue({ code: 'custom', path: [name], message })

@@ -9,7 +9,7 @@ import { ElasticsearchUnavailable } from './search/searchClient.ts'
 
 export const allowedMethods = 'GET, HEAD, OPTIONS'
 
-/** Status, and default message: an example if messages depend on the request. */
+/** Status and default message. If the message depends on the request, the default is an example for the API description. */
 export const errorAnswers = {
   bad_request: [400, 'limit must be an integer from 1 to 100, not "500"'],
   unauthorized: [401, 'a valid account API key is required: Authorization: Bearer <API_KEY>'],
@@ -33,7 +33,7 @@ export const privateHeaders = {
   Vary: 'Authorization, Accept, Accept-Encoding',
 }
 
-/** What can be unavailable (503); labels of a metric. */
+/** What an answer of status 503 lacked; also labels of a metric. */
 const dependencies = ['elasticsearch', 'redis', 'account_keys', 'positions', 'capacity'] as const
 
 export const rejectionReasons = ['unauthorized', 'rate_limited', ...dependencies] as const
@@ -65,8 +65,8 @@ function toApiError(thrown: unknown): ApiError {
 }
 
 /**
- * Sets `privateHeaders`, and answers errors of later middleware as JSON. Calls `onRejected` for an error with a `rejection`, unless the client has
- * disconnected.
+ * Sets `privateHeaders`, and answers errors of later middleware as JSON. Calls `onRejected` for an error with a reason for the metric (`rejection`), unless
+ * the client has disconnected.
  */
 export const errors =
   (log: Logger, onRejected: (reason: RejectionReason) => void): ApiMiddleware =>
@@ -76,7 +76,7 @@ export const errors =
       await next()
     } catch (thrown) {
       const error = toApiError(thrown)
-      // A disconnection may itself have caused the error.
+      // If the client has disconnected, this may have caused the error.
       if (ctx.writable) {
         logCause(log, ctx.state.requestId, error)
         if (error.rejection !== undefined) onRejected(error.rejection)
@@ -94,7 +94,7 @@ function logCause(log: Logger, requestId: string, { code, cause }: ApiError): vo
   if (code === 'service_unavailable') log.warn({ requestId, err: cause }, 'unavailable')
 }
 
-/** Removed from an answer that fails after they were set. */
+/** Removed if the request fails after they were set: they describe an answer that is not sent. */
 const headersOfSuccess = [
   'Changes-Cursor',
   'Content-Encoding',
@@ -106,6 +106,7 @@ const headersOfSuccess = [
 
 const renderError = (code: string, message: string): string => jsonOf({ error: { code, message } })
 
+/** The answers to requests that are refused before any middleware runs. Without a message: the default. */
 const clientErrors: Readonly<Record<ClientError, readonly [ErrorCode, message?: string]>> = {
   timeout: ['request_timeout'],
   'long-url': ['uri_too_long'],

@@ -7,19 +7,22 @@ import type { RouteContext } from './context.ts'
 
 type Parameters = Readonly<Record<string, unknown>>
 
-/** How fresh an answer is. Validators are read before the query: the answer has every change that validators promise, and may have later changes. */
+/**
+ * What an answer promises of its freshness. Validators are read before the search: the answer has every change that was visible then, and may have later
+ * changes.
+ */
 export interface Validators {
-  /** Null while unknown. */
+  /** Of the list: a text that an indexer replaces after each visible change. Null while unknown. */
   readonly version: ListVersion | null
   /** Undefined while the version of a list on which the answer depends is unknown. */
   readonly etag: string | undefined
-  /** Null while no time can be promised. */
+  /** Everything that was appended to Kafka before this time is in the answer. Null while no time can be promised. */
   readonly watermark: string | null
   /** The indices to which `version` and `watermark` apply. Undefined: the read aliases are searched. */
   readonly indices: ListIndices | undefined
 }
 
-/** `parameters`: everything that selects the answer, besides team and path. `otherTypes`: further lists on which the ETag depends. */
+/** `type`: the list that is read. `otherTypes`: further lists on which the answer depends. `parameters`: all that selects it, besides team and path. */
 export function validatorsOf(
   ctx: RouteContext,
   type: EntityType,
@@ -35,7 +38,7 @@ export function validatorsOf(
   return { version, etag, watermark, indices: indices[type] }
 }
 
-/** Increase this when a release renders the same data differently; otherwise clients get 304 for the former rendering. */
+/** To be raised when a release renders the same data differently; otherwise clients get 304 for the former rendering. */
 const renderingVersion = 1
 const etagCharacters = 22 // 132 bits
 
@@ -52,7 +55,7 @@ function etagOf(
   return `W/"${hash('sha256', text, 'base64url').slice(0, etagCharacters)}"`
 }
 
-/** Whether `If-None-Match` names this ETag, or is `*`. */
+/** Whether the client already has the answer: `If-None-Match` names this ETag, or is `*`. */
 export const clientHasAnswer = (ctx: RouteContext, etag: string | undefined): boolean =>
   etag !== undefined && namesEtag(ctx.get('If-None-Match'), etag)
 

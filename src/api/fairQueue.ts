@@ -1,7 +1,10 @@
 /** A second call has no effect. */
 export type Release = () => void
 
-/** `full`: no room in total, or in the queue. `own-share`: no room in the team's share. `aborted`: by the caller. */
+/**
+ * A granted permit, or why it is refused. `full`: all teams together use the capacity, or too many wait. `own-share`: the team uses its whole share.
+ * `aborted`: by the caller.
+ */
 export type Permit =
   | { readonly kind: 'granted'; readonly release: Release }
   | { readonly kind: 'full' }
@@ -9,49 +12,55 @@ export type Permit =
   | { readonly kind: 'aborted' }
 
 type Bounds = {
-  /** The most weight of all permits in use, and of one team's. */
+  /** The capacity: the most weight of all running permits, which are granted and not yet released. */
   readonly maxRunning: number
+  /** A team's share of it. */
   readonly maxRunningPerTeam: number
+  /** How many may wait; none if left out. */
   readonly maxWaiting?: number
   readonly maxWaitMs?: number
 }
 
 type Waiter = { readonly weight: number; admit(): void }
+/** `running`: the weight of the team's running permits. */
 type Team = { running: number; readonly waiting: Set<Waiter> }
-/** The waiter whose turn it is, but for which there is too little room. `overtaking`: the weight of running permits that were granted since. */
+/** The waiter whose turn it is, but for which too little capacity is free. `overtaking`: the weight of running permits that were granted since. */
 type Next = { readonly waiter: Waiter; readonly team: Team; overtaking: number }
 
 /**
  * A weighted semaphore with a bounded queue that serves teams round robin, so that a busy team delays only itself. A permit that would weigh more
  * than its team's share weighs the whole share.
  *
- * Room that becomes free is reserved for the next waiter; others get only room that it will not need. Example: there is room for 10, permits of
- * weight 6 in total run, and the next waiter wants 8. Then 2 more may be admitted, because 8 and 2 fit together. So light waiters neither overtake a
- * heavy waiter for ever, nor are blocked by it.
+ * Capacity that becomes free is reserved for the next waiter; others get only what the next waiter will not need. Example: the capacity is 10, permits
+ * of weight 6 in total run, and the next waiter wants 8. Then others may get 2, because 8 and 2 fit together. So light waiters do not overtake a heavy
+ * waiter for ever, and a heavy waiter does not block them.
  */
 export class FairQueue {
   readonly #bounds: Bounds
   /** In the order of their turns. */
   readonly #teams = new Map<string, Team>()
+  /** The weight of all running permits. */
   #running = 0
   #waiting = 0
   #next: Next | undefined
-  /** The part (0 to 1) of the capacity, and of each team's share, that may be granted. */
-  openPart = 1
+  /** The fraction (0 to 1) of the capacity, and of each team's share, that may be granted. */
+  openFraction = 1
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds
   }
 
+  /** How many teams have running permits or waiters. */
   get teams(): number {
     return this.#teams.size
   }
 
-  /** The part (0 to 1) of the capacity that running permits occupy. */
-  get taken(): number {
+  /** The fraction (0 to 1) of the capacity that running permits use. */
+  get usedFraction(): number {
     return this.#running / this.#bounds.maxRunning
   }
 
+  /** Waits for a permit for the team `name`. */
   async acquire(
     name: string,
     signal: AbortSignal,
@@ -74,10 +83,10 @@ export class FairQueue {
     return this.#hasRoomFor(1) ? this.#grant(name, team, 1) : { kind: 'full' }
   }
 
-  /** However small `part` is, one permit is granted while nothing runs. */
-  open(part: number): void {
-    if (part === this.openPart) return
-    this.openPart = part
+  /** Sets `openFraction`. However small it is, one permit is granted while nothing runs. */
+  open(fraction: number): void {
+    if (fraction === this.openFraction) return
+    this.openFraction = fraction
     this.#admitWaiting()
   }
 
@@ -86,14 +95,15 @@ export class FairQueue {
   #isWithinShare = (team: Team, weight: number): boolean =>
     this.#fits(team.running, weight, this.#bounds.maxRunningPerTeam)
 
-  /** Whether the weight fits now, and the next waiter will fit beside it. */
+  /** Whether the weight fits into the capacity now, and leaves enough for the next waiter. */
   #hasRoomFor = (weight: number): boolean =>
     this.#fits(this.#running, weight, this.#bounds.maxRunning) &&
     (this.#next === undefined ||
-      this.#next.waiter.weight + this.#next.overtaking + weight <= this.#bounds.maxRunning * this.openPart)
+      this.#next.waiter.weight + this.#next.overtaking + weight <= this.#bounds.maxRunning * this.openFraction)
 
+  /** If nothing runs, any weight fits. */
   #fits = (running: number, weight: number, max: number): boolean =>
-    running === 0 || running + weight <= max * this.openPart
+    running === 0 || running + weight <= max * this.openFraction
 
   #wait(name: string, team: Team, weight: number, maxWaitMs: number | undefined, signal: AbortSignal) {
     const { promise, resolve } = Promise.withResolvers<Permit>()
@@ -104,20 +114,21 @@ export class FairQueue {
       this.#waiting--
       if (this.#next?.waiter === waiter) this.#next = undefined
     }
-    const giveUp = (kind: 'full' | 'own-share' | 'aborted'): void => {
+    const refuse = (kind: 'full' | 'own-share' | 'aborted'): void => {
       dequeue()
       this.#forgetIfIdle(name, team)
       resolve({ kind })
+      // Capacity may have been reserved for this waiter.
       this.#admitWaiting()
     }
-    const onAbort = (): void => giveUp('aborted')
+    const onAbort = (): void => refuse('aborted')
     const waitsForOtherTeams = (): boolean => {
       // A waiter behind another waiter of its team waits for its own team.
       const isFirst = team.waiting.values().next().value === waiter
       const fitsBesideOtherTeams = this.#fits(this.#running - team.running, weight, this.#bounds.maxRunning)
       return !fitsBesideOtherTeams || (isFirst && this.#isWithinShare(team, weight))
     }
-    const timer = setTimeout(() => giveUp(waitsForOtherTeams() ? 'full' : 'own-share'), maxWaitMs)
+    const timer = setTimeout(() => refuse(waitsForOtherTeams() ? 'full' : 'own-share'), maxWaitMs)
     signal.addEventListener('abort', onAbort, { once: true })
     const waiter = {
       weight,
@@ -129,12 +140,13 @@ export class FairQueue {
     this.#teams.set(name, team)
     team.waiting.add(waiter)
     this.#waiting++
-    // Makes the waiter `#next`, if its turn has come.
+    // Makes this waiter `#next`, if its turn has come.
     this.#admitWaiting()
     return promise
   }
 
   #grant(name: string, team: Team, weight: number): Permit {
+    // The team's next turn is the last.
     this.#teams.delete(name)
     this.#teams.set(name, team)
     const next = this.#next
@@ -159,9 +171,9 @@ export class FairQueue {
     for (let waiter = this.#admissible(); waiter !== undefined; waiter = this.#admissible()) waiter.admit()
   }
 
-  /** The next waiter if it fits, else the first waiter in turn that fits beside it. */
+  /** Returns the next waiter if it fits, else the first waiter in the order of turns that leaves enough for it. Sets `#next` if it was undefined. */
   #admissible(): Waiter | undefined {
-    // `open` may have reduced the share of the team in the meantime.
+    // `open` may have reduced the team's share since the waiter became `#next`.
     if (this.#next && !this.#isWithinShare(this.#next.team, this.#next.waiter.weight)) this.#next = undefined
     const next = this.#next?.waiter
     if (next !== undefined && this.#fits(this.#running, next.weight, this.#bounds.maxRunning)) return next

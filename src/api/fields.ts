@@ -3,12 +3,20 @@ import { type Served, servedPair } from '../core/json/scanner.ts'
 import { apiError } from './errors.ts'
 import { show, text } from './parameters.ts'
 
-/** The member with a submission's answers by code: the codes are not fixed. */
+/*
+ * The parameter `fields` of lists, items and change feeds, such as `fields=id,result.score,data.q1`. `Served` lists the members of an object, in order:
+ * names, or pairs of a name and the inner members.
+ */
+
+/** The member with a submission's answers by the codes of form fields: any text may be a code. */
 const answersMember = 'data'
 
 const maxFields = 100
 
-/** The pattern accepts names from all `memberLists`, such as those of both views; `selectedFields` validates those of one view. */
+/**
+ * The schema of the parameter. Its pattern accepts all names in `memberLists`, such as those of the views `summary` and `full`; `selectedFields` then
+ * validates the names by the view of the request.
+ */
 export function fieldsParameter(...memberLists: readonly Served[]) {
   const name = patternOf(memberLists.reduce(mergedWith))
   const description =
@@ -17,15 +25,17 @@ export function fieldsParameter(...memberLists: readonly Served[]) {
   return { fields: text.meta({ description, pattern: `^${name}(,${name}){0,${maxFields - 1}}$`, examples: ['id'] }) }
 }
 
+/** The members of both lists, each once, and so for their inner members. */
 export const mergedWith = (members: Served, added: Served): Served =>
   added.reduce((merged, member) => {
-    const [name, inner = []] = servedPair(member)
-    const at = merged.findIndex((other) => servedPair(other)[0] === name)
-    const present = merged[at]
+    const [name, innerMembers = []] = servedPair(member)
+    const index = merged.findIndex((other) => servedPair(other)[0] === name)
+    const present = merged[index]
     if (present === undefined) return merged.concat([member])
-    return merged.with(at, typeof present === 'string' ? member : [name, mergedWith(present[1], inner)])
+    return merged.with(index, typeof present === 'string' ? member : [name, mergedWith(present[1], innerMembers)])
   }, members)
 
+/** A regular expression for the path of any served member, such as `(id|result(\.(score|level))?|data(\.[^,]*)?)`. */
 const patternOf = (served: Served): string => {
   const names = served.map((member) => {
     const [name, inner] = servedPair(member)
@@ -35,26 +45,28 @@ const patternOf = (served: Served): string => {
   return `(${names.join('|')})`
 }
 
-/** In the order of `fields`; undefined without it. Throws 400 for an unknown name, and for more than 100 names. */
+/** The members of `served` that `fields` names, in its order; undefined without `fields`. Throws 400 for an unknown name, and for more than 100 names. */
 export function selectedFields(fields: string | undefined, served: Served): Served | undefined {
   if (fields === undefined) return undefined
   const paths = fields.split(',')
   if (paths.length > maxFields)
     throw apiError('bad_request', `fields must be at most ${maxFields} names, not ${paths.length}`)
-  const name = new RegExp(`^${patternOf(served)}$`)
+  const knownPath = new RegExp(`^${patternOf(served)}$`)
   const selected: Selected = new Map()
   for (const path of paths) {
-    if (!name.test(path))
+    if (!knownPath.test(path))
       throw apiError('bad_request', `fields must be names of fields such as id,result.score, not ${show(path)}`)
+    // A code may contain dots.
     const code = path.startsWith(`${answersMember}.`) ? path.slice(answersMember.length + 1) : undefined
     select(selected, code === undefined ? path.split('.') : [answersMember, code])
   }
   return servedOf(selected)
 }
 
-/** In the order of first mention. */
+/** By name, in the order in which `fields` first names them: the selected members of a member, or all of it. */
 type Selected = Map<string, Selected | 'whole'>
 
+/** Adds the member with this path, such as `['result', 'score']`. */
 function select(selected: Selected, [name = '', ...rest]: readonly string[]): void {
   const earlier = selected.get(name)
   if (earlier === 'whole') return
@@ -70,7 +82,10 @@ function select(selected: Selected, [name = '', ...rest]: readonly string[]): vo
 const servedOf = (selected: Selected): Served =>
   [...selected].map(([name, inner]) => (inner === 'whole' ? name : [name, servedOf(inner)]))
 
-/** Copies the selected members of a JSON object, byte for byte, if the object has them. `selected` undefined: all members. */
+/**
+ * Returns a function that copies the selected members of a JSON object, byte for byte, if the object has them. With `selected` undefined, it returns the
+ * object itself.
+ */
 export const pickFields =
   (selected: Served | undefined) =>
   (row: Buffer): Buffer =>
@@ -78,10 +93,12 @@ export const pickFields =
 
 function pick(raw: string, selected: Served): string {
   const members = rawMembers(raw)
-  const picked = selected.flatMap((member): (readonly [string, string])[] => {
-    const [name, inner] = servedPair(member)
+  const picked = selected.flatMap((member): (readonly [name: string, value: string])[] => {
+    const [name, innerMembers] = servedPair(member)
     const value = members.get(name)
-    return value === undefined ? [] : [[name, inner === undefined || value === 'null' ? value : pick(value, inner)]]
+    if (value === undefined) return []
+    const isWhole = innerMembers === undefined || value === 'null'
+    return [[name, isWhole ? value : pick(value, innerMembers)]]
   })
   return renderObject(picked)
 }

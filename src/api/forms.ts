@@ -22,16 +22,17 @@ const getFormParameters = z.object({
   includeReport: flag(true).describe('`false` leaves out `report`.'),
 })
 
-/** The first filter matches titles as typed; each further filter allows more typos. */
+/** With `titleContains`, the first filter matches titles as typed; each further filter, used if all before it find nothing, allows more typos. */
 function formsFilters(teamId: TeamId, selection: z.output<typeof listFormsParameters>): Filters {
   const { scene, titleContains, changedSince, changedUntil } = selection
-  const filters = [...termClauses('scene', scene), ...windowClauses('changedAt', changedSince, changedUntil)]
+  const otherClauses = [...termClauses('scene', scene), ...windowClauses('changedAt', changedSince, changedUntil)]
   const typed = titleContains?.trim() ?? ''
-  if (typed === '') return [filters]
-  const exact = [...filters, exactTitle(teamId, typed)]
-  return [exact, ...similarTitles(teamId, typed).map((similar) => [...filters, similar])]
+  if (typed === '') return [otherClauses]
+  const exact = [...otherClauses, exactTitle(teamId, typed)]
+  return [exact, ...similarTitles(teamId, typed).map((similar) => [...otherClauses, similar])]
 }
 
+/** Leaves out `fields` and `report` of a form's JSON, if the parameters say so. */
 function withoutParts(form: Buffer, { includeFields, includeReport }: z.output<typeof getFormParameters>): Buffer {
   if (includeFields && includeReport) return form
   const omitted = new Set([...(includeFields ? [] : ['fields']), ...(includeReport ? [] : ['report'])])
@@ -42,11 +43,11 @@ export const listForms = listRoute('forms', listFormsParameters, formsFilters)
 
 export const getForm = detailRoute('forms', getFormParameters, withoutParts)
 
-const form = jsonSchemaOf(formSchema)
+const jsonSchema = jsonSchemaOf(formSchema)
 
 export const formSchemas = {
-  FormSummary: servedSchema(form, servedFormSummary),
-  Form: servedSchema(form, servedForm),
+  FormSummary: servedSchema(jsonSchema, servedFormSummary),
+  Form: servedSchema(jsonSchema, servedForm),
   FormList: pageSchema('FormSummary'),
 } as const
 

@@ -9,6 +9,7 @@ import { metricsIn } from '../core/monitoring/metrics.ts'
 import type { ParameterReader } from './context.ts'
 import { apiError } from './errors.ts'
 
+/** Of a value or name in an error message. */
 const maxShownCharacters = 64
 /** Bounds of the `Ignored-Parameters` header. */
 const maxIgnoredNames = 10
@@ -18,14 +19,14 @@ const maxIgnoredBytes = 256
 const maxCached = 200
 const maxCachedCharacters = 1_024
 
-/** `parameters` are frozen, because requests share them. `problem`: the query's first problem. */
+/** `parameters` are frozen, because requests share them. `problem`: the first rule that the query breaks, as an error message. */
 type ParsedQuery = { readonly ignoredNames: readonly string[] } & (
   | { readonly kind: 'valid'; readonly parameters: object }
   | { readonly kind: 'invalid'; readonly problem: string }
 )
 type ParseQuery = (querystring: string) => ParsedQuery
 
-/** The latest queries are cached, because dashboards repeat them. */
+/** Parses the queries of requests. The latest queries are cached, because dashboards repeat them. */
 export function parameterReader(registry: Registry): ParameterReader {
   const help = 'Unknown query parameters, which are ignored'
   const ignoredTotal = metricsIn(registry).counter('tidemark_http_ignored_parameters_total', help, ['route'])
@@ -48,58 +49,67 @@ function cachingLatest(parse: ParseQuery): ParseQuery {
   return (querystring) => (querystring.length <= maxCachedCharacters ? latest.memo(querystring) : parse(querystring))
 }
 
-/** Stands for a form field's code: `answer.<code>` is every name that begins with `answer.`, and may be repeated. */
+/**
+ * At the end of a name in a schema, stands for the code of any form field: `answer.<code>` matches every sent name that begins with `answer.`. Only such
+ * parameters may be repeated.
+ */
 export const anyCode = '<code>'
 
+/** What a sent name stands for: no parameter; the parameter of this name; or, as `answer.q1`, the parameter `answer.<code>` (`name`) with a code. */
 type ParameterName =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'fixed' }
   | { readonly kind: 'with-code'; readonly name: string; readonly code: string }
 
-/** A problem names the parameter, its rule, and the value if one was sent. */
+/** Returns a function that validates query strings by the schema. */
 function queryParser(schema: z.ZodObject): ParseQuery {
   const names = new Set(Object.keys(schema.shape))
   const namesWithCode = [...names].filter((name) => name.endsWith(anyCode))
-  const nameOf = (sent: string): ParameterName => {
-    const name = namesWithCode.find((nameWithCode) => sent.startsWith(beginningOf(nameWithCode)))
-    if (name !== undefined) return { kind: 'with-code', name, code: sent.slice(beginningOf(name).length) }
-    return { kind: names.has(sent) ? 'fixed' : 'unknown' }
+  const parameterNamed = (sentName: string): ParameterName => {
+    const name = namesWithCode.find((nameWithCode) => sentName.startsWith(beginningOf(nameWithCode)))
+    if (name !== undefined) return { kind: 'with-code', name, code: sentName.slice(beginningOf(name).length) }
+    return { kind: names.has(sentName) ? 'fixed' : 'unknown' }
   }
   return (querystring) => {
     // URLSearchParams strips one leading question mark, which may belong to the query itself.
     const query = Map.groupBy(new URLSearchParams(`?${querystring}`), ([name]) => name)
     const sentValues: Record<string, unknown> = {}
-    const codes: [code: string, values: string[]][] = []
+    const valuesByCode: [code: string, values: string[]][] = []
     const ignoredNames: string[] = []
-    let repetition: string | undefined
+    let repetitionProblem: string | undefined
     for (const [name, pairs] of query) {
       const values = pairs.map(([, value]) => value)
-      const parameter = nameOf(name)
+      const parameter = parameterNamed(name)
       if (parameter.kind === 'unknown') ignoredNames.push(name)
       else if (parameter.kind === 'with-code') {
-        codes.push([parameter.code, values])
-        sentValues[parameter.name] = codes
+        valuesByCode.push([parameter.code, values])
+        sentValues[parameter.name] = valuesByCode
       } else if (values.length > 1)
-        repetition ??= `${name} must be given only once, not as ${values.map(show).join(' and ')}`
+        repetitionProblem ??= `${name} must be given only once, not as ${values.map(show).join(' and ')}`
       else sentValues[name] = values[0]
     }
-    if (repetition !== undefined) return { kind: 'invalid', problem: repetition, ignoredNames }
+    if (repetitionProblem !== undefined) return { kind: 'invalid', problem: repetitionProblem, ignoredNames }
     const { data, error } = schema.safeParse(sentValues)
     if (error === undefined) return { kind: 'valid', parameters: Object.freeze(data), ignoredNames }
     return { kind: 'invalid', problem: problemOf(error, sentValues), ignoredNames }
   }
 }
 
+/**
+ * Names the parameter, its rule, and the value if one was sent: `limit must be an integer from 1 to 100, not "500"`. The issue's path is the parameter's
+ * name; of answers, also the code, and the value if it breaks the rule (`answersByCode`).
+ */
 function problemOf({ issues: [issue] }: z.ZodError, sentValues: Readonly<Record<string, unknown>>): string {
-  const [parameter = '', code, value = code === undefined ? sentValues[parameter] : undefined] =
-    issue?.path.map(String) ?? []
+  const [parameter = '', code, answer] = issue?.path.map(String) ?? []
+  const value = code === undefined ? sentValues[parameter] : answer
   const name = code === undefined ? parameter : parameter.replace(anyCode, () => cut(code))
-  const shown = value === undefined ? '' : `, not ${show(String(value))}`
-  return `${name} ${issue?.message}${shown}`
+  const shownValue = value === undefined ? '' : `, not ${show(String(value))}`
+  return `${name} ${issue?.message}${shownValue}`
 }
 
 const beginningOf = (name: string): string => name.slice(0, -anyCode.length)
 
+/** In quotation marks, and cut if it is long. */
 export const show = (value: string): string => `"${cut(value)}"`
 
 function cut(text: string): string {
@@ -107,14 +117,14 @@ function cut(text: string): string {
   return `${characters.slice(0, maxShownCharacters).join('')}${characters.length > maxShownCharacters ? '…' : ''}`
 }
 
-/** As many percent-encoded names as fit; a long first name is cut. */
+/** The value of `Ignored-Parameters`: as many percent-encoded names as fit; a long first name is cut. */
 function renderIgnored(names: readonly string[]): string {
   const [first = '', ...rest] = names.slice(0, maxIgnoredNames)
-  const beginning = asManyAsFit('', '', [...first].slice(0, maxIgnoredBytes))
-  return asManyAsFit(beginning, ', ', rest)
+  const firstCharacters = [...first].slice(0, maxIgnoredBytes)
+  return withAsManyAsFit(withAsManyAsFit('', '', firstCharacters), ', ', rest)
 }
 
-function asManyAsFit(beginning: string, separator: string, parts: readonly string[]): string {
+function withAsManyAsFit(beginning: string, separator: string, parts: readonly string[]): string {
   let text = beginning
   for (const part of parts.map(encodeURIComponent)) {
     if (text.length + separator.length + part.length > maxIgnoredBytes) break
@@ -134,7 +144,7 @@ const maxTitleCharacters = 200
 
 export function integer(max: number) {
   const parse = (text: string): number | undefined => {
-    const value = /^\d+$/.test(text) ? Number(text) : 0
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
     return value >= 1 && value <= max ? value : undefined
   }
   return parsed(parse, `must be an integer from 1 to ${max}`).meta({ type: 'integer', minimum: 1, maximum: max })
@@ -177,8 +187,8 @@ export const utc = 'UTC'
 const shortNames = /^(?:CET|EET|EST|GMT|HST|MET|MST|PRC|ROC|ROK|UCT|UTC|WET)$/i
 
 /**
- * Accepts IANA names in any letter case, and returns them as this process spells them; refuses offsets. A space is read as the `+` from which URL
- * decoding made it.
+ * Accepts IANA names in any letter case, and returns them as this process spells them; undefined for offsets and other texts. A space is read as the `+`
+ * from which URL decoding made it: `Etc/GMT 5` is `Etc/GMT+5`.
  */
 export function parseTimeZone(sent: string): string | undefined {
   const text = sent.replace(' ', '+')
@@ -200,7 +210,7 @@ export const value = anyText.min(1, 'must not be empty').optional()
 
 type CodeAndValues = readonly [code: string, values: readonly string[]]
 
-/** Sorted, so that the request's order of answers does not change the ETag. Any text may be a code. */
+/** `values`: alternatives. Sorted, so that the request's order of answers does not change the ETag. Any text may be a code. */
 const answersByCode = z
   // `queryParser` and `readAnswers` make this shape. Validating it again would be slow for hundreds of codes.
   .custom<readonly CodeAndValues[]>()
@@ -215,6 +225,7 @@ const answersByCode = z
 
 export const answers = answersByCode.optional()
 
+/** Reads JSON such as `{"q1":"yes","q2":["a","b"]}`. Undefined if it has another shape. */
 function readAnswers(text: string): readonly CodeAndValues[] | undefined {
   const sent = attempt((): unknown => JSON.parse(text))
   if (!isObject(sent)) return undefined
@@ -247,6 +258,7 @@ export const safeInteger = anyText
     type: 'integer',
     minimum: Number.MIN_SAFE_INTEGER,
     maximum: Number.MAX_SAFE_INTEGER,
+    // Rules of a text, which an integer does not have.
     pattern: undefined,
     maxLength: undefined,
   })
@@ -264,10 +276,10 @@ export const title = z
   .optional()
   .meta({ maxLength: maxTitleCharacters })
 
-export const flag = (isDefault: boolean) =>
+export const flag = (defaultValue: boolean) =>
   z
     .stringbool({ truthy: ['true'], falsy: ['false'], error: 'must be true or false' })
-    .default(isDefault)
+    .default(defaultValue)
     .meta({ type: 'boolean' })
 
 export const viewParameter = oneOf(['summary', 'full']).unwrap().default('summary')
@@ -278,6 +290,7 @@ export const exportParameters = {
   ),
 }
 
+/** Of every list. `fieldsParameter` (`fields.ts`) makes the final schema of `fields`. */
 export const listParameters = { ...pageParameters, ...changedParameters, ...exportParameters, fields: text }
 
 export type ListParameters = z.output<z.ZodObject<typeof listParameters>>

@@ -8,33 +8,38 @@ import type { QueryTurns, RunQuery } from './search/queryTurns.ts'
 import { ElasticsearchUnavailable } from './search/searchClient.ts'
 
 const mebibyte = 1024 * 1024
-/** The least weight of a query: at most 64 queries run at once, 36 of one team. With more, Elasticsearch answers no faster. */
-const smallestBytes = 0.5 * mebibyte
-/** `maxWaitMs`: for one wait for the team's turn. `deadlineMs`: for all waits and attempts of a query together. */
+/** A query counts as at least so many bytes: so at most 64 queries run at once, 36 of one team. With more, Elasticsearch answers no faster. */
+const leastQueryBytes = 0.5 * mebibyte
+/** `maxWaitMs`: of one wait for the team's turn. `deadlineMs`: of all waits and attempts of a query together. */
 interface QueryTimes {
   readonly maxWaitMs: number
   readonly deadlineMs: number
 }
 
+/** For whole answers. */
 const pageTimes: QueryTimes = { maxWaitMs: 2_000, deadlineMs: 5_000 }
-/** Longer than for pages, because a busy team's queries must not break off the team's export. */
+/** For parts of streamed answers: longer, because a busy team's queries must not break off the team's export. */
 const partTimes: QueryTimes = { maxWaitMs: 30_000, deadlineMs: 35_000 }
 const queueBounds = { maxWaiting: 1_024, maxWaitMs: pageTimes.maxWaitMs }
 /**
- * The most bytes of queries in flight, in total and of one team. A team may read parts of four exports and a page at once, or one row of 10 MB. Two
- * rows of 10 MB from each of two processes would occupy all threads of a small Elasticsearch.
+ * The most bytes that queries in flight may return, in total and of one team. A team may read parts of four exports and a page at once, or one row of
+ * 10 MB. Two such rows from each of two processes would occupy all threads of a small Elasticsearch.
  */
 const queryBytes = { ...queueBounds, maxRunning: 32 * mebibyte, maxRunningPerTeam: 18 * mebibyte }
-/** The most bytes of whole answers, reserved from the query until the answer is sent. */
+/** The most bytes of whole answers in memory. They are reserved before the query, until the answer is sent. */
 const answerBytes = { ...queueBounds, maxRunning: 96 * mebibyte, maxRunningPerTeam: 32 * mebibyte }
 
 export const answerQueue = () => new FairQueue(answerBytes)
 
+/** Before each repetition of a query that found Elasticsearch overloaded. */
 const pausesMs = [50, 100, 200, 400, 800, 1_600]
-/** A successful query opens so much more of `queryBytes`. After overloads, at least this part stays open. */
-const partStep = 1 / 64
+/**
+ * After an overload, only half as many bytes of queries are let through (`openFraction` of the queue), but at least this fraction of `queryBytes`. Each
+ * successful query adds this fraction.
+ */
+const fractionStep = 1 / 64
 
-/** Sets `turns` of `RouteState`. */
+/** Sets `turns` of `RouteState`. `answers`: the queue for the memory of whole answers. */
 export function queueQueries(answers = answerQueue()): RouteMiddleware {
   const queries = new FairQueue(queryBytes)
   return (ctx, next) => {
@@ -57,23 +62,24 @@ class RequestTurns implements QueryTurns {
     this.#response = response
   }
 
-  readonly run: RunQuery = (send, bytes) => this.#runWithin(pageTimes, send, bytes)
+  readonly run: RunQuery = (send, mostBytes) => this.#runWithin(pageTimes, send, mostBytes)
 
-  readonly runPart: RunQuery = (send, bytes) => this.#runWithin(partTimes, send, bytes)
+  readonly runPart: RunQuery = (send, mostBytes) => this.#runWithin(partTimes, send, mostBytes)
 
   async reserve(bytes: number): Promise<() => void> {
     const addedBytes = bytes - this.#reservedBytes
     if (addedBytes <= 0) return () => undefined
     const response = this.#response
     const waiting = new AbortController()
-    const giveUp = (): void => waiting.abort()
-    whenClosed(response, giveUp)
+    const stopWaiting = (): void => waiting.abort()
+    whenClosed(response, stopWaiting)
     const permit = await this.#answers.acquire(this.#teamId, waiting.signal, addedBytes)
-    response.off('close', giveUp)
+    response.off('close', stopWaiting)
     const release = releaseOrThrow(permit, 'answers')
     this.#reservedBytes += addedBytes
     whenClosed(response, release)
     return () => {
+      // Then it is released.
       if (response.closed) return
       response.off('close', release)
       this.#reservedBytes -= addedBytes
@@ -84,21 +90,22 @@ class RequestTurns implements QueryTurns {
   async #runWithin<Answer>(
     { maxWaitMs, deadlineMs }: QueryTimes,
     send: (signal: AbortSignal) => Promise<Answer>,
-    bytes = 0,
+    mostBytes = 0,
   ): Promise<Answer> {
     const query = new AbortController()
-    const giveUp = (): void => query.abort()
-    const timer = setTimeout(giveUp, deadlineMs)
-    whenClosed(this.#response, giveUp)
+    const abort = (): void => query.abort()
+    const timer = setTimeout(abort, deadlineMs)
+    whenClosed(this.#response, abort)
     const waitForTurn = () =>
-      this.#queries.acquire(this.#teamId, query.signal, Math.max(bytes, smallestBytes), maxWaitMs)
+      this.#queries.acquire(this.#teamId, query.signal, Math.max(mostBytes, leastQueryBytes), maxWaitMs)
     return await sendInTurn(this.#queries, waitForTurn, send, query.signal).finally(() => {
       clearTimeout(timer)
-      this.#response.off('close', giveUp)
+      this.#response.off('close', abort)
     })
   }
 }
 
+/** Sends a query when its turn comes; while Elasticsearch is overloaded, again after a pause and in another turn. */
 async function sendInTurn<Answer>(
   queries: FairQueue,
   waitForTurn: () => Promise<Permit>,
@@ -109,14 +116,14 @@ async function sendInTurn<Answer>(
     const release = releaseOrThrow(await waitForTurn(), 'queries')
     let overload: unknown
     try {
-      // The query was aborted at the moment of its turn.
+      // The deadline has passed, or the client has disconnected, just when the turn came.
       if (signal.aborted) throw unavailable('capacity', new Error('a query was given up'))
       const answer = await send(signal)
-      queries.open(Math.min(1, queries.openPart + partStep))
+      queries.open(Math.min(1, queries.openFraction + fractionStep))
       return answer
     } catch (error) {
       if (!(error instanceof ElasticsearchUnavailable && error.reason === 'overloaded')) throw error
-      queries.open(Math.max(partStep, queries.openPart / 2))
+      queries.open(Math.max(fractionStep, queries.openFraction / 2))
       overload = error
     } finally {
       release()

@@ -3,11 +3,11 @@ import type { ApiMiddleware } from './context.ts'
 import { apiError, unavailable } from './errors.ts'
 import type { Permit, Release } from './fairQueue.ts'
 
-/** The most of one process, authenticated or not. */
+/** The most requests in flight of one process, authenticated or not. */
 const maxRequests = 8_192
 const retryAfterSeconds = 2
 
-/** Throws 429 if the team has used up its share, else 503. `noun`: for the message, in the plural. */
+/** Returns the release of a granted permit. Throws 429 if the team uses its whole share, 503 for another refusal. `noun`: for the message, in the plural. */
 export function releaseOrThrow(permit: Permit, noun: string): Release {
   switch (permit.kind) {
     case 'granted':
@@ -23,6 +23,7 @@ export function releaseOrThrow(permit: Permit, noun: string): Release {
   }
 }
 
+/** Calls the listener when the response is sent or its client disconnects; at once if that has happened. */
 export function whenClosed(response: ServerResponse, listener: () => void): void {
   if (response.closed) listener()
   else response.once('close', listener)

@@ -3,20 +3,23 @@ import type { Answer, AnswerCache, RenderedAnswer } from './answerCache.ts'
 import { compressed, compressedStream, compressionFor } from './compression.ts'
 import type { RouteContext } from './context.ts'
 import { clientHasAnswer, matchesAny, type Validators } from './etag.ts'
-import { LargePage } from './search/searchPage.ts'
+import { PageTooLarge } from './search/searchPage.ts'
 
+/** `totalDocs`: of a page, how many rows its list has on all pages. */
 type StreamedAnswer = { readonly body: Readable; readonly contentType: string; readonly totalDocs?: number }
 type ReadyAnswer = (Answer | StreamedAnswer) & {
   readonly contentType?: string
   readonly compression: string | undefined
 }
 
+/** Makes an answer in memory, which may be cached. */
 type MakeWhole = () => Promise<RenderedAnswer>
+/** Starts a streamed answer, which is never cached. */
 type StartParts = () => Promise<StreamedAnswer>
 
 /**
- * The answer of `makeWhole` may be cached; that of `startParts` is streamed. With `mayBeMissing`, `makeWhole` rejects with `not_found`
- * for an entity that does not exist. `whole or parts`: `startParts` is called if `makeWhole` rejects with `LargePage`.
+ * How an answer is made. `whole or parts`: `startParts` is called if `makeWhole` rejects with `PageTooLarge`. With `mayBeMissing`, `makeWhole` rejects
+ * with `not_found` for an entity that does not exist.
  */
 export type AnswerMaker =
   | { readonly kind: 'whole'; readonly makeWhole: MakeWhole; readonly mayBeMissing: boolean }
@@ -24,8 +27,8 @@ export type AnswerMaker =
   | { readonly kind: 'parts'; readonly startParts: StartParts }
 
 /**
- * Answers 304 if the client has the current answer, else from the cache, else with a new answer. Resolves with the `totalDocs` of a page, before
- * the page is sent; with undefined for 304 and other answers.
+ * Answers 304 if the client has the current answer, else from the cache, else with a new answer. Resolves before the answer is sent: with the `totalDocs`
+ * of a page; with undefined for 304 and all other answers.
  */
 export async function respond(
   ctx: RouteContext,
@@ -34,14 +37,14 @@ export async function respond(
   maker: AnswerMaker,
 ): Promise<number | undefined> {
   if (clientHasAnswer(ctx, validators.etag)) {
-    // `*` does not match an entity that does not exist: `answerOf` throws `not_found`.
+    // `If-None-Match: *` does not match an entity that does not exist. Then `answerOf` throws `not_found`.
     if (maker.kind === 'whole' && maker.mayBeMissing && matchesAny(ctx)) await answerOf(ctx, answers, validators, maker)
     setValidators(ctx, validators)
     ctx.status = 304
     return undefined
   }
   const answer = await answerOf(ctx, answers, validators, maker)
-  // A cached or shared answer, too, stays in memory until this client has read it. So it counts among the team's unsent bytes.
+  // A whole answer stays in memory until this client has read it, also one from the cache. So it counts among the team's unsent bytes.
   if (Buffer.isBuffer(answer.body) && ctx.method !== 'HEAD') await ctx.state.turns.reserve(answer.body.length)
   setValidators(ctx, validators)
   ctx.type = answer.contentType ?? 'json'
@@ -70,7 +73,7 @@ async function answerOf(
       try {
         return await cachedOrMade(ctx, answers, validators, maker.makeWhole)
       } catch (error) {
-        if (!(error instanceof LargePage)) throw error
+        if (!(error instanceof PageTooLarge)) throw error
         return await startedStream(ctx, maker.startParts)
       }
   }
@@ -83,13 +86,13 @@ async function startedStream(ctx: RouteContext, startParts: StartParts): Promise
 }
 
 /**
- * A cached answer was made for the list version that Redis has just confirmed, so it has every change before the watermark. It may lack a later
- * change:
+ * The cache key contains the ETag, which is made from the list version that this request has just read from Redis. So a cached answer has every change
+ * before the watermark. It may lack a later change, which another client has already got:
  *
  * 1. An indexer's refresh shows revision 7.
  * 2. Client A, whose answer is not cached, gets revision 7.
  * 3. Client B gets a cached answer with revision 6.
- * 4. The indexer replaces the version.
+ * 4. The indexer replaces the version: requests from now on get revision 7.
  */
 async function cachedOrMade(
   ctx: RouteContext,

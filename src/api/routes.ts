@@ -10,7 +10,7 @@ import { submissionEndpoints } from './submissions.ts'
 
 export const endpoints = [...formEndpoints, ...submissionEndpoints, ...countEndpoints, ...feedEndpoints]
 
-/** Paths are case-sensitive; a trailing slash makes no difference. */
+/** The routes that need an account key. Paths are case-sensitive; a trailing slash makes no difference. */
 export function routes(deps: RouteDeps): Router<RouteState, object> {
   const router = new Router<RouteState, object>({ prefix: '/api/v1', sensitive: true })
   for (const { path, respond } of endpoints) router.get(path, (ctx) => respond(ctx, deps))
@@ -20,13 +20,14 @@ export function routes(deps: RouteDeps): Router<RouteState, object> {
 const methodNotAllowed = (): ApiError =>
   apiError('method_not_allowed', undefined, { headers: { Allow: allowedMethods } })
 
+/** Answers `OPTIONS`, for every path. */
 export const options: ApiMiddleware = async (ctx, next) => {
   if (ctx.method !== 'OPTIONS') return next()
   ctx.set('Allow', allowedMethods)
   ctx.status = 204
 }
 
-/** Mounted after the routes without a key: a path that matched one of these had another method. */
+/** Mounted after the routes without a key: if one of them has matched the path, and not answered, the request has another method than the route. */
 export const otherMethods: ApiMiddleware = (ctx, next) => {
   if (routeOf(ctx) !== undefined) throw methodNotAllowed()
   return next()
@@ -37,6 +38,7 @@ export const unrouted: ApiMiddleware = (ctx) => {
   throw routeOf(ctx) === undefined ? apiError('not_found', 'no such route') : methodNotAllowed()
 }
 
+/** Brings URL and `Accept` of a request into one form for all later middleware. */
 export const normalizeRequest: ApiMiddleware = (ctx, next) => {
   const { headers, url = '' } = ctx.req
   if (url.length > maxUrlBytes) throw apiError('uri_too_long')
@@ -46,11 +48,12 @@ export const normalizeRequest: ApiMiddleware = (ctx, next) => {
   return next()
 }
 
-/** Path and query of a request target, which may be in absolute form; `/` for a target without a path, such as `*`. */
+/** Path and query of a request target: `/a?b=c` of `/a?b=c` and of `https://host/a?b=c#d`. `/` for a target without a path, such as `*`. */
 function originForm(target: string): string {
   const [withoutFragment = ''] = target.replace(/^https?:\/\/[^/?#]*/i, '').split('#', 1)
   if (withoutFragment.startsWith('/')) return withoutFragment
   return withoutFragment.startsWith('?') ? `/${withoutFragment}` : '/'
 }
 
+/** The `; charset=utf-8` of `text/csv; charset=utf-8; q=0.5`: all but the weight. */
 const mediaTypeParameters = /;\s*(?!q=)[^\s;,=]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,]*)/gi

@@ -31,12 +31,12 @@ import { createWaiting, WaitingRoom } from './waiting.ts'
 
 const defaultPort = 3_000
 /**
- * The patience with slow readers (`slowReaders.ts`) while more than half is taken of the answer memory, of the places for exports, or of the places for
- * large pages.
+ * A client that reads its answer too slowly is reset once it is so far behind (`slowReaders.ts`). This is the patience while more than half is in use of
+ * the memory for answers, of the places for exports, or of the places for large pages.
  */
 const patienceWhenFullMs = 30_000
 
-/** Listens once the checks pass, at the latest after three seconds, so also while an engine is unreachable. */
+/** Listens once the readiness checks pass, or after three seconds, also while an engine is unreachable. */
 export async function startApi(service: Serving, nowMs: () => number = Date.now, elapsedMs?: () => number) {
   const { config, log, release } = service
   const { listener, patienceMs, checks, close } = assembleApi(service, nowMs, elapsedMs)
@@ -49,13 +49,16 @@ export async function startApi(service: Serving, nowMs: () => number = Date.now,
   return { port: portOf(server), checks }
 }
 
-/** `elapsedMs`: a monotonic clock. `close` ends the requests that wait for a change. */
+/**
+ * Makes the API of a process without listening. `elapsedMs`: a monotonic clock. The returned `close` ends the requests that wait for a change
+ * (`Prefer: wait`).
+ */
 export function assembleApi(service: Opening, nowMs: () => number, elapsedMs: () => number = () => performance.now()) {
   const { config, engines, metrics } = service
   const elasticsearch = engines.elasticsearch(config)
   const { redis, accountKeys } = openStores(service, elasticsearch)
   const keyUse = countKeyUse(redis, nowMs, Math.random)
-  // Runs before Redis is closed (last in, first out): a stopped process adds its last counts of key uses to Redis.
+  // A process that stops adds its last counts of key uses to Redis. Releases run last in, first out: so this one before Redis is closed.
   service.release('use of keys', () => keyUse.share())
   const search = readPrimaries(openSearchClient(elasticsearch, config.INDEX_PREFIX, config.INDEX_ANSWERS), elapsedMs)
   const indexReader = createIndexReader(search, config.DEEP_PAGE_FROM)
@@ -79,7 +82,7 @@ export function assembleApi(service: Opening, nowMs: () => number, elapsedMs: ()
   return {
     listener,
     patienceMs: () =>
-      [answerMemory, ...Object.values(streams)].some(({ taken }) => taken > 1 / 2)
+      [answerMemory, ...Object.values(streams)].some(({ usedFraction }) => usedFraction > 1 / 2)
         ? patienceWhenFullMs
         : usualPatienceMs,
     close: () => room.close(),

@@ -22,7 +22,7 @@ import {
 import { AnswerTooLong } from './search/searchClient.ts'
 import { indexFields, requireIndexedAnswers, selectionParameters, submissionsFilters } from './submissions.ts'
 
-/** What `by` may name, besides units of time. */
+/** What `by` may name, besides units of time. `answer` needs the code of a form field. */
 const countedValues = {
   form: () => everyValueOf('formId'),
   status: () => everyValueOf('status'),
@@ -35,11 +35,13 @@ const countedValues = {
 type CountedName = keyof typeof countedValues
 const countedNames = Object.keys(countedValues) as CountedName[]
 
+/** What a value of `by` means: `day`, `level`, or `day,level`. */
 type NamedGrouping =
   | { readonly kind: 'units'; readonly unit: TimeUnit }
   | { readonly kind: 'values'; readonly name: CountedName }
   | { readonly kind: 'values-of-units'; readonly unit: TimeUnit; readonly name: CountedName }
 
+/** By the value of `by`. */
 const groupings = new Map<string, NamedGrouping>([
   ...timeUnits.map((unit) => [unit, { kind: 'units', unit }] as const),
   ...countedNames.map((name) => [name, { kind: 'values', name }] as const),
@@ -87,6 +89,7 @@ function groupingOf(by: string): NamedGrouping {
 
 const countsAnswers = (grouping: NamedGrouping): boolean => grouping.kind !== 'units' && grouping.name === 'answer'
 
+/** Replaces the name by its aggregation. `code`: of the form field, if answers are counted. */
 function groupingFor(grouping: NamedGrouping, code: string): Grouping {
   switch (grouping.kind) {
     case 'units':
@@ -118,12 +121,12 @@ export const countRecords: Route = async (ctx, { readParameters, indexReader, an
   const countWithin = async (maxBytes: number): Promise<Counts> => {
     const release = await turns.reserve(maxBytes)
     try {
-      // Weighs twice `maxBytes`: a count may cost Elasticsearch as much as many pages.
+      // The query counts as twice `maxBytes` of the team's share (`queryQueue.ts`): a count may cost Elasticsearch as much as many pages.
       return await turns.run((signal) => countSubmissions({ ...request, maxBytes, signal }, nowMs()), 2 * maxBytes)
     } catch (error) {
       if (!(error instanceof AnswerTooLong)) throw error
       release()
-      // Once more with the largest bound, above which `countSubmissions` throws 400. Closing the response releases the memory.
+      // Once more with the largest bound, above which `countSubmissions` throws 400. When the response is closed, its memory is released.
       return await countWithin(mostBytes)
     }
   }

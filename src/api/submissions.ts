@@ -14,7 +14,7 @@ import { jsonSchemaOf, pageSchema, servedSchema } from './openapi/jsonSchema.ts'
 import * as parameter from './parameters.ts'
 import { type Filters, scoreClauses, termClauses, windowClauses } from './search/clauses.ts'
 
-/** By parameter: the index field whose whole value the parameter selects. */
+/** For each of these parameters, the index field that must have the same value. */
 export const indexFields = {
   email: 'summary.examinee.email',
   examineeId: 'summary.examinee.examineeId',
@@ -27,6 +27,7 @@ export const indexFields = {
   utmCampaign: 'summary.metadata.utmCampaign',
 } as const
 
+/** The parameters that select submissions, in lists and in counts. */
 export const selectionParameters = {
   formId: parameter.text.describe('Only submissions of this form.'),
   status: parameter.oneOf(reportStatuses).describe('Only submissions whose report has this status.'),
@@ -51,6 +52,7 @@ export const selectionParameters = {
   ...parameter.changedParameters,
 }
 
+/** A single filter. `hasAnswers`: whether the indices have the answers of submissions (`INDEX_ANSWERS`). */
 export const submissionsFilters = (
   _teamId: TeamId,
   selection: z.output<z.ZodObject<typeof selectionParameters>>,
@@ -64,7 +66,7 @@ export const submissionsFilters = (
     ),
     ...[...(selection['answer.<code>'] ?? []), ...(selection.answers ?? [])].map(([code, values]) => {
       requireIndexedAnswers(hasAnswers, `answer.${code}`)
-      // A term is the code with its length, then the value.
+      // A term is the code with its length, then the value: `2.q1yes`.
       return { terms: { [answerField(code)]: values.map((value) => answerBeginning(code) + value) } }
     }),
     ...scoreClauses(selection.minScore, selection.maxScore),
@@ -73,7 +75,7 @@ export const submissionsFilters = (
   ],
 ]
 
-/** Throws 400 if answers are not indexed: the query would find nothing. */
+/** Throws 400 if answers are not indexed: the search would find nothing. `name`: the parameter that needs them. */
 export function requireIndexedAnswers(hasAnswers: boolean, name: string): void {
   if (!hasAnswers)
     throw apiError('bad_request', `${name} cannot be asked for: answers are not indexed here (INDEX_ANSWERS=false)`)
@@ -87,11 +89,11 @@ export const listSubmissions = listRoute(
 
 export const getSubmission = detailRoute('submissions', z.object({}), (submission) => submission)
 
-const submission = jsonSchemaOf(submissionSchema)
+const jsonSchema = jsonSchemaOf(submissionSchema)
 
 export const submissionSchemas = {
-  SubmissionSummary: servedSchema(submission, servedSubmissionSummary),
-  Submission: servedSchema(submission, servedSubmission),
+  SubmissionSummary: servedSchema(jsonSchema, servedSubmissionSummary),
+  Submission: servedSchema(jsonSchema, servedSubmission),
   SubmissionList: pageSchema('SubmissionSummary'),
 } as const
 

@@ -6,18 +6,24 @@ import { fromRedis, type RedisConnection } from '../core/redis/redis.ts'
 import type { CursorKey } from '../core/redis/visiblePositions.ts'
 import { type CursorKeyId, keyIdOf } from './changeCursor.ts'
 
-/** Reads teams' lists with their visible positions. Caches cursor keys, so that "nothing new" is answered without a further round trip to Redis. */
+/**
+ * Reads the visible positions of lists (all records below them are searchable) for the change feeds. Caches the keys by which cursors are encrypted, so
+ * that "nothing new" is answered without a further round trip to Redis.
+ */
 export type VisibleLists = {
-  /** A key that this process has read, maybe of a former generation. */
+  /** A key that this process has read, maybe of indices that a rebuild has replaced since. Undefined if it has not read this key. */
   cachedKey(id: CursorKeyId): CursorKey | undefined
-  /** See `readVisibleList`. Rejects with `RedisUnavailable`. */
+  /**
+   * `visible` is undefined while no indices serve, a partition of the topic has no visible position, or deletions may be missing: then no change feed can
+   * be served. Rejects with `RedisUnavailable`.
+   */
   read(
     type: EntityType,
     teamId: TeamId,
   ): Promise<{ readonly freshness: Freshness; readonly visible: VisibleList | undefined }>
 }
 
-/** A generation has two cursor keys, one for each entity type. */
+/** Few are in use: two for all teams, one for forms and one for submissions, until a rebuild. */
 const maxKeys = 100
 
 export function createVisibleLists(redis: RedisConnection): VisibleLists {

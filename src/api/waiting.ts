@@ -8,21 +8,28 @@ import { unavailable } from './errors.ts'
 import { FairQueue, type Release } from './fairQueue.ts'
 import { whenClosed } from './requestsInFlight.ts'
 
-/** After a change of the list without new rows for a request, the request waits at least this long. Doubles each time, up to `maxRestMs`. */
-const firstRestMs = 100
-const maxRestMs = 2_000
+/**
+ * A list may change without new rows for a request. The request then searches again after this pause at the earliest, and each time after twice the
+ * pause, up to `maxPauseMs`.
+ */
+const firstPauseMs = 100
+const maxPauseMs = 2_000
 
 type WaitingDeps = {
   readonly room: WaitingRoom
   readonly watchKey: WatchKey
+  /** Validates the request's key again, and reads list version and watermark again. */
   checkAgain(ctx: RouteContext): Promise<void>
   /** A monotonic clock. */
   elapsedMs(): number
 }
 
 /**
- * Delays requests with `Prefer: wait` until there is a row, without a query in flight. After each delay, `checkAgain` validates the key, and reads
- * list version and watermark again.
+ * Delays requests with `Prefer: wait` until there is a row for them. Meanwhile they have no query in flight:
+ *
+ * 1. The request searches. If it finds a row, it is answered.
+ * 2. Otherwise it waits until an indexer replaces the version of its list (`WaitingRoom`).
+ * 3. `checkAgain`, then as from 1.
  */
 export const createWaiting =
   (deps: WaitingDeps): WaitForChange =>
@@ -35,25 +42,25 @@ export const createWaiting =
     await untilRows(ctx, deps, { type, hasRows, waitMs: seconds * 1_000 }).finally(releasePlace)
   }
 
-/** `hasRows` also makes the answer. */
+/** `hasRows` searches, and also makes the answer. */
 type WaitRequest = { readonly type: EntityType; readonly waitMs: number; hasRows(): Promise<boolean> }
 
-/** Searches again after each change of the list. Version and watermark are read before each search: the answer has every change before its watermark. */
+/** Version and watermark are read before each search, so the answer has every change before its watermark. */
 async function untilRows(ctx: RouteContext, deps: WaitingDeps, { type, hasRows, waitMs }: WaitRequest): Promise<void> {
   const { room, elapsedMs, checkAgain } = deps
   const list = teamList(type, ctx.state.accountKey.teamId)
   const deadlineMs = elapsedMs() + waitMs
-  for (let restMs = 0; !(await hasRows()); restMs = nextRestMs(restMs)) {
+  let pauseMs = 0
+  while (!(await hasRows())) {
     const version = ctx.state.freshness.versions[type]
     const nowMs = elapsedMs()
     // Without a version, no change of the list would be noticed.
     if (room.isClosed || version === null || nowMs >= deadlineMs) return
-    await delay(ctx, deps, { list, version, notBeforeMs: nowMs + restMs, deadlineMs })
+    await delay(ctx, deps, { list, version, notBeforeMs: nowMs + pauseMs, deadlineMs })
     await checkAgain(ctx)
+    pauseMs = Math.min(maxPauseMs, Math.max(firstPauseMs, 2 * pauseMs))
   }
 }
-
-const nextRestMs = (restMs: number): number => Math.min(maxRestMs, Math.max(firstRestMs, 2 * restMs))
 
 /** Delays the request until its list changes, its key is refused, its client disconnects, or the wait is over. */
 async function delay(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDeps, wait: Wait): Promise<void> {
@@ -64,6 +71,7 @@ async function delay(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDe
   whenClosed(res, wake)
   // Nothing is sent meanwhile: without this, the socket would time out.
   req.socket.setTimeout(0)
+  // `waitedMs` grows during a delay, but not between delays.
   const startedMs = elapsedMs()
   const earlierMs = state.waitedMs?.() ?? 0
   state.waitedMs = () => earlierMs + elapsedMs() - startedMs
@@ -78,21 +86,25 @@ async function delay(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDe
 
 export const maxWaitSeconds = 60
 
-/** One preference; quoted strings may contain commas. An unclosed string extends to the end, so that matching takes linear time. */
+/** One preference of a list, such as `respond-async, wait=30`; quoted strings may contain commas. An unclosed string extends to the end: linear time. */
 const preference = /(?:[^,"]|"(?:[^"\\]|\\.?)*(?:"|$))+/g
+/** `wait`, `wait=30`, `wait; comment`, also with invalid values. */
 const waitPreference = /^\s*wait\s*(?:[=;]|$)/i
+/** `wait=30` and `wait="30"`. */
 const waitSeconds = /^\s*wait\s*=\s*(?<quote>"?)(?<seconds>\d{1,9})\k<quote>\s*(?:;|$)/i
 
 /** The first `wait` of a `Prefer` header (RFC 7240), in seconds. Undefined unless it is from 1 to 60. */
 export function preferredWaitSeconds(prefer: string): number | undefined {
   const first = prefer.match(preference)?.find((text) => waitPreference.test(text))
+  // NaN without a match.
   const seconds = Number(waitSeconds.exec(first ?? '')?.groups?.['seconds'])
   return seconds >= 1 && seconds <= maxWaitSeconds ? seconds : undefined
 }
 
+/** How many requests may wait, in total and of one team. */
 const placeBounds = { maxRunning: 1_000, maxRunningPerTeam: 10 }
 const tickMs = 25
-/** Otherwise a change of many lists, or a common deadline, would start as many queries at once. */
+/** So many requests stop waiting at a time. Otherwise a change of many lists, or a common deadline, would start as many queries at once. */
 const maxWokenPerTick = 50
 
 /** Lasts until `list` has another version than `version`; at least until `notBeforeMs`, at most until `deadlineMs` (of the monotonic clock). */
@@ -104,9 +116,13 @@ export type Wait = {
 }
 
 type Waiter = Wait & { resume(): void }
+/** In the order of `lists`; null for a list without a version. */
 type ReadVersions = (lists: readonly TeamList[]) => Promise<readonly (ListVersion | null)[]>
 
-/** One ticker reads the versions of all lists in one round trip to Redis, and ends waits whose deadline has passed. */
+/**
+ * Where all waiting requests of the process wait. At each tick it reads the versions of all their lists in one round trip to Redis, and wakes the
+ * requests whose list has changed or whose deadline has passed.
+ */
 export class WaitingRoom {
   readonly #readVersions: ReadVersions
   readonly #elapsedMs: () => number
@@ -116,7 +132,7 @@ export class WaitingRoom {
   #isReading = false
   isClosed = false
 
-  /** `readVersions` returns versions in the order of its lists. `elapsedMs`: a monotonic clock. */
+  /** `elapsedMs`: a monotonic clock. */
   constructor(readVersions: ReadVersions, elapsedMs: () => number, registry: Registry) {
     this.#readVersions = readVersions
     this.#elapsedMs = elapsedMs
@@ -124,13 +140,13 @@ export class WaitingRoom {
     metricsIn(registry).gauge('tidemark_http_requests_waiting', help, () => this.#waiters.size)
   }
 
-  /** Undefined when all places are in use, or the process is stopping. */
+  /** Gives a request a place, and returns its release. Undefined when all places are in use, or the process is stopping. */
   enter(teamId: TeamId): Release | undefined {
     const permit = this.isClosed ? undefined : this.#places.acquireNow(teamId)
     return permit?.kind === 'granted' ? permit.release : undefined
   }
 
-  /** Also resolves once the deadline has passed, the process stops, or `signal` aborts. */
+  /** Resolves once the list has changed, the deadline has passed, the process stops, or `signal` aborts. */
   async untilChanged(wait: Wait, signal: AbortSignal): Promise<void> {
     if (this.isClosed || signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -161,23 +177,24 @@ export class WaitingRoom {
     const ready = [...this.#waiters].filter(({ notBeforeMs }) => notBeforeMs <= nowMs)
     if (ready.length === 0) return
     this.#isReading = true
-    const wake = (waiters: readonly Waiter[]): void => {
+    const finish = (toWake: readonly Waiter[]): void => {
       this.#isReading = false
-      this.#wakeFirst(waiters)
+      this.#wakeFirst(toWake)
     }
     // If Redis fails, all waits end: each request then reads Redis itself, and gets 503.
-    this.#waitersOfChangedLists(ready).then(wake, () => wake(ready))
+    this.#waitersOfChangedLists(ready).then(finish, () => finish(ready))
   }
 
   async #waitersOfChangedLists(waiters: readonly Waiter[]): Promise<readonly Waiter[]> {
     const lists = [...new Set(waiters.map(({ list }) => list))]
     const versions = await this.#readVersions(lists)
-    const current = new Map(lists.map((list, at) => [list, versions[at]]))
-    return waiters.filter(({ list, version }) => current.get(list) !== version)
+    const versionOf = new Map(lists.map((list, index) => [list, versions[index]]))
+    return waiters.filter(({ list, version }) => versionOf.get(list) !== version)
   }
 
+  /** Some of the waiters may have been woken meanwhile. Those beyond `maxWokenPerTick` are woken by later ticks. */
   #wakeFirst(waiters: readonly Waiter[]): void {
-    const waiting = waiters.filter((waiter) => this.#waiters.has(waiter))
-    for (const waiter of waiting.slice(0, maxWokenPerTick)) this.#wake(waiter)
+    const stillWaiting = waiters.filter((waiter) => this.#waiters.has(waiter))
+    for (const waiter of stillWaiting.slice(0, maxWokenPerTick)) this.#wake(waiter)
   }
 }

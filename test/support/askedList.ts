@@ -1,4 +1,4 @@
-import { createIndexReader, type ListAt } from '../../src/api/search/indexReader.ts'
+import { createIndexReader, type VersionedList } from '../../src/api/search/indexReader.ts'
 import type { SearchRequest } from '../../src/api/search/searchClient.ts'
 import type { EntityType, TeamId } from '../../src/core/model/ids.ts'
 
@@ -24,6 +24,6 @@ export function askedList(
     return { isFound, bytes }
   }
   const reader = createIndexReader({ indexPrefix: 'tidemark', hasAnswers: true, send }, deepPageFrom)
-  const list: ListAt = { ...reader, type, teamId: 'team-1' as TeamId, version: null, indices: undefined }
+  const list: VersionedList = { ...reader, type, teamId: 'team-1' as TeamId, version: null, indices: undefined }
   return { list, asked: requests }
 }

@@ -5,6 +5,7 @@ import { defaultLimit, maxLimit } from '../parameters.ts'
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema
 
+/** The JSON schema of what a client sends or gets. A member of a type that JSON schema lacks may have any value. */
 export function jsonSchemaOf(schema: z.ZodObject): JsonSchema {
   const { $schema: _dialect, ...jsonSchema } = z.toJSONSchema(schema, {
     io: 'input',
@@ -16,46 +17,48 @@ export function jsonSchemaOf(schema: z.ZodObject): JsonSchema {
       if (zodSchema instanceof z.ZodDefault) jsonSchema.default = zodSchema.def.defaultValue
     },
   })
-  return forGenerators(jsonSchema)
+  return explicit(jsonSchema)
 }
 
 const maxInt32 = 2 ** 31 - 1
 
-/** Client generators drop an array without `items`, and read a number as a float of 32 bits. So `items` and formats are made explicit. */
-function forGenerators({ properties, items, anyOf, ...schema }: JsonSchema): JsonSchema {
+/** Programs that generate clients drop an array without `items`, and read a number as a float of 32 bits. So `items` and formats are made explicit. */
+function explicit({ properties, items, anyOf, ...schema }: JsonSchema): JsonSchema {
   const types: readonly unknown[] = [schema.type].flat()
   const { maximum = Number.POSITIVE_INFINITY } = schema
-  const inner = Object.entries(properties ?? {}).map(([name, member]) => [name, forGenerators(member as JsonSchema)])
+  const members = Object.entries(properties ?? {}).map(([name, member]) => [name, explicit(member as JsonSchema)])
   return {
     ...schema,
-    ...(anyOf !== undefined && { anyOf: anyOf.map((option) => forGenerators(option as JsonSchema)) }),
+    ...(anyOf !== undefined && { anyOf: anyOf.map((option) => explicit(option as JsonSchema)) }),
     ...(types.includes('integer') && maximum > maxInt32 && { format: 'int64' }),
     ...(types.includes('number') && { format: 'double' }),
-    ...(properties !== undefined && { properties: Object.fromEntries(inner) }),
+    ...(properties !== undefined && { properties: Object.fromEntries(members) }),
     ...(types.includes('object') && properties === undefined && { additionalProperties: true }),
-    ...(types.includes('array') && { items: forGenerators((items ?? {}) as JsonSchema) }),
+    ...(types.includes('array') && { items: explicit((items ?? {}) as JsonSchema) }),
   }
 }
 
 /**
- * The schema of an object with only these `members`. No member is required, because `fields` may leave it out. A union of schemas with and without
- * required members would have no type in most languages.
+ * The schema of an object of which only `members` are served. No member is required, because the parameter `fields` may leave it out. A union of schemas
+ * with and without required members would have no type in most languages. `schema`: of an object, or `anyOf` of an object and null.
  */
 export function servedSchema(schema: JsonSchema, members: Served): JsonSchema {
-  const [{ properties: validatedMembers = {} } = schema, ...otherOptions] = (schema.anyOf ?? [schema]) as JsonSchema[]
-  const properties = members.map((member): [string, JsonSchema] => {
-    const [name, inner] = servedPair(member)
+  const [objectSchema = schema, ...otherOptions] = (schema.anyOf ?? [schema]) as JsonSchema[]
+  const mayBeNull = otherOptions.length > 0
+  const properties = members.map((member): [name: string, schema: JsonSchema] => {
+    const [name, innerMembers] = servedPair(member)
     // A member that is not validated may have any value.
-    const property = (validatedMembers[name] ?? {}) as JsonSchema
-    return [name, inner === undefined ? property : servedSchema(property, inner)]
+    const property = (objectSchema.properties?.[name] ?? {}) as JsonSchema
+    return [name, innerMembers === undefined ? property : servedSchema(property, innerMembers)]
   })
   return {
     ...(schema.description !== undefined && { description: schema.description }),
-    type: otherOptions.length > 0 ? (['object', 'null'] as never) : 'object',
+    type: mayBeNull ? (['object', 'null'] as never) : 'object',
     properties: Object.fromEntries(properties),
   }
 }
 
+/** Of a number in an answer. */
 export const countSchema = (description: string, example: number, min = 0, max = Number.MAX_SAFE_INTEGER) =>
   z
     .int()
@@ -63,6 +66,7 @@ export const countSchema = (description: string, example: number, min = 0, max =
     .max(max)
     .meta({ description, examples: [example] })
 
+/** `item`: the name of the items' schema. */
 export const pageSchema = (item: string): JsonSchema =>
   jsonSchemaOf(
     z.object({
@@ -73,9 +77,9 @@ export const pageSchema = (item: string): JsonSchema =>
     }),
   )
 
-/** Requires only the members that `fields` cannot leave out. */
+/** A row of a change feed, in either view. Only the members that `fields` cannot leave out are required. */
 export function changedRowSchema(item: JsonSchema, summary: Served, full: Served): JsonSchema {
-  const { properties } = jsonSchemaOf(
+  const { properties: ownProperties } = jsonSchemaOf(
     z.object({
       changedAt: z.string().meta({
         format: 'date-time',
@@ -89,9 +93,10 @@ export function changedRowSchema(item: JsonSchema, summary: Served, full: Served
     }),
   )
   const row = servedSchema(item, mergedWith(summary, full))
-  return { ...row, required: ['id', 'changedAt', 'deleted'], properties: { ...row.properties, ...properties } }
+  return { ...row, required: ['id', 'changedAt', 'deleted'], properties: { ...row.properties, ...ownProperties } }
 }
 
+/** `row`: the name of the rows' schema. */
 export const changesPageSchema = (row: string): JsonSchema =>
   jsonSchemaOf(
     z.object({

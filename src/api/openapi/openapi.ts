@@ -17,7 +17,7 @@ Submissions hold personal data of respondents; handle them with care. The page [
 A known field without a value is \`null\`. Unknown parameters filter nothing and are named in \`Ignored-Parameters\`. \`HEAD\` answers as
 \`GET\` without a body, and a trailing slash is the same route.`
 
-/** Generated from the schemas that validate parameters and Kafka records. */
+/** The OpenAPI description, generated from the schemas that validate parameters and Kafka records. */
 export const describeApi = (serverUrl: string) => ({
   openapi: '3.1.1',
   info: { title: 'Tidemark', version: 'v1', description: introduction },
@@ -71,7 +71,10 @@ function pathParameter({ properties = {} }: JsonSchema) {
   return textParameter('id', 'path', id.description, exampleOf(id))
 }
 
-/** Without `answer.<code>`: OpenAPI would need an exploded object. Half of the generated clients in the tests send its members under wrong names. */
+/**
+ * Leaves out `answer.<code>`, which stands for many names: OpenAPI would describe it as an exploded object, whose members half of the generated clients in
+ * the tests send under wrong names.
+ */
 const queryParameters = ({ properties = {}, required = [] }: JsonSchema) =>
   Object.entries(properties)
     .filter(([name]) => !name.endsWith(anyCode))
@@ -144,13 +147,14 @@ const allHeaders = {
 } as const satisfies Readonly<Record<string, Header>>
 
 type HeaderName = keyof typeof allHeaders
-type Response = Readonly<Record<string, unknown>>
+/** A part of the description. */
+type Description = Readonly<Record<string, unknown>>
 
 const commonHeaders: readonly HeaderName[] = ['X-Request-Id', 'Cache-Control', 'Vary']
-/** An answer whose description names these always has them. */
+/** If the description of an answer names one of these headers, the answer always has it. Other headers may be missing. */
 const guaranteedHeaders: readonly string[] = [...commonHeaders, 'Retry-After', 'WWW-Authenticate', 'Allow']
 
-const headers = (): Response =>
+const headers = (): Description =>
   Object.fromEntries(
     Object.entries<Header>(allHeaders).map(([name, [description, example, schema = { type: 'string' }]]) => [
       name,
@@ -195,7 +199,7 @@ const errors = {
   ],
 } as const satisfies Readonly<Record<ErrorCode, readonly [description: string, headers: readonly HeaderName[]]>>
 
-const errorResponses = (): Response =>
+const errorResponses = (): Description =>
   Object.fromEntries(
     errorCodes.map((code) => {
       const [description, names] = errors[code]
@@ -204,11 +208,14 @@ const errorResponses = (): Response =>
     }),
   )
 
-function responsesOf({ path, summary, answer, exportedRow, isFeed }: Endpoint<AnswerName>): Response {
+function responsesOf({ path, summary, answer, exportedRow, isFeed }: Endpoint<AnswerName>): Description {
   const jsonContent = json(referenceTo(answer), exampleOf(answerSchemas[answer]))
   const listHeaders = exportedRow === undefined ? [] : (['Link', 'Changes-Cursor'] as const)
-  const isPossible = (code: ErrorCode): boolean =>
-    code === 'cursor_expired' ? isFeed === true : code !== 'not_found' || path.includes(':id')
+  const isPossible = (code: ErrorCode): boolean => {
+    if (code === 'cursor_expired') return isFeed === true
+    if (code === 'not_found') return path.includes(':id')
+    return true
+  }
   return {
     200: {
       description: summary,
@@ -231,7 +238,7 @@ function responsesOf({ path, summary, answer, exportedRow, isFeed }: Endpoint<An
 
 const referenceTo = (name: AnswerName): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
 
-const exportsOf = (row: string): Response => ({
+const exportsOf = (row: string): Description => ({
   [ndjson]: {
     schema: {
       type: 'string',
@@ -251,10 +258,10 @@ const exportsOf = (row: string): Response => ({
   },
 })
 
-const json = (schema: JsonSchema, example: unknown): Response => ({
+const json = (schema: JsonSchema, example: unknown): Description => ({
   'application/json': { schema, examples: { example: { value: example } } },
 })
 
-function headerReferences(names: readonly HeaderName[]): Response {
+function headerReferences(names: readonly HeaderName[]): Description {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 }

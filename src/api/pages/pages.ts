@@ -8,26 +8,34 @@ import { pageAssets, readStyle, readText, respondWithFile, staticFile } from '..
 import type { ApiContext, ApiMiddleware, ApiState } from '../context.ts'
 import { catalogues, type Texts } from './texts.ts'
 
+/** Of the OpenAPI description. */
 const descriptionPath = '/api/v1/openapi.json'
 
-/** Without `BASE_URL`, the front page shows this origin, and the page's script replaces it by the browser's origin. */
+/** Without `BASE_URL`, the example request of the front page has this origin. The page's script replaces it by the URL that the browser shows. */
 const defaultOrigin = 'http://127.0.0.1:3000'
 const frontScript = `const request = document.querySelector('textarea')
 request.value = request.value.replace('"${defaultOrigin}/', \`"\${new URL('./', location)}\`)
 request.addEventListener('focus', () => request.select())
 `
 
-/** For a page that calls the API, and whose style contains icons. */
-const callsApi = { 'img-src': "'self' data:", 'connect-src': "'self'" }
+/** The content security policy of a page that calls the API, and whose style contains icons. */
+const policyToCallApi = { 'img-src': "'self' data:", 'connect-src': "'self'" }
 
 const assetUrl = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
 const front = pageAssets('/docs', readStyle(), frontScript)
 const { resolve } = createRequire(import.meta.url)
-/** Chart.js, then files in one module, each of which uses the ones before it. */
+/** Joined, after Chart.js, to one module: each file uses names of the files before it. */
 const exploreScripts = [
-  ...['csvText', 'fieldsWithCode', 'days', 'series', 'exploreParts', 'exploreRequests', 'exploreChart', 'exploreTable'],
-  'explore',
-].map((name) => assetUrl(`${name}.js`))
+  'csvText.js',
+  'fieldsWithCode.js',
+  'days.js',
+  'series.js',
+  'exploreParts.js',
+  'exploreRequests.js',
+  'exploreChart.js',
+  'exploreTable.js',
+  'explore.js',
+].map(assetUrl)
 const explore = pageAssets(
   '/explore',
   readStyle(assetUrl('explore.css')),
@@ -57,34 +65,35 @@ const docsPage = pageFile(
 </body>
 </html>
 `,
-  callsApi,
+  policyToCallApi,
 )
 
-/** Served without authentication. */
+/** `/docs` with its files, and the OpenAPI description; without authentication. */
 export function docsRoutes(description: unknown): Router<ApiState, object> {
   const router = new Router<ApiState, object>({ sensitive: true })
   const json = staticFile('json', JSON.stringify(description), 'public, max-age=300')
   for (const [path, file] of [...docs.files, [descriptionPath, json] as const])
     router.get(path, (ctx) => respondWithFile(ctx, file))
-  // `/docs/` is redirected, because the URLs in the page are relative.
+  // The route also matches `/docs/`, which is redirected: the relative URLs in the page are right only for `/docs`.
   router.get('/docs', (ctx) => (ctx.path === '/docs' ? respondWithFile(ctx, docsPage) : ctx.redirect('../docs')))
   return router
 }
 
 /** `/explore`, and the front page's files; without authentication. */
 export function pageRoutes(): Router<ApiState, object> {
-  // Strict about the trailing slash, because the URLs in `/explore` are relative.
+  // `strict`: no route matches `/explore/`, for which the relative URLs in the page would be wrong.
   const router = new Router<ApiState, object>({ sensitive: true, strict: true })
-  const pages = inEachLanguage(explore.paths, callsApi, (say) => `${say.title} – Tidemark API`, exploreContent)
+  const titleOf = (texts: Texts): string => `${texts.title} – Tidemark API`
+  const pages = inEachLanguage(explore.paths, policyToCallApi, titleOf, exploreContent)
   router.get('/explore', (ctx) => respondInLanguage(ctx, pages))
   for (const [path, file] of [...front.files, ...explore.files]) router.get(path, (ctx) => respondWithFile(ctx, file))
   return router
 }
 
-/** Only clients that prefer HTML over JSON, as browsers do, get the front page. */
+/** Answers `/` for clients that prefer HTML to JSON, as browsers do. */
 export function frontPage(baseUrl: string): ApiMiddleware {
   const request = `curl -H "Authorization: Bearer <API_KEY>" "${new URL(baseUrl, defaultOrigin)}/forms?limit=1"`
-  const content = (say: Texts): Html => frontContent(say, request)
+  const content = (texts: Texts): Html => frontContent(texts, request)
   const pages = inEachLanguage(front.paths, {}, () => 'Tidemark API', content)
   return (ctx, next) => {
     const isFrontPage = ctx.path === '/' && ['GET', 'HEAD'].includes(ctx.method)
@@ -103,25 +112,25 @@ function pageFile(page: Html, policy: Readonly<Record<string, string>>): PageFil
 
 type PageInLanguage = Texts & { readonly page: PageFile }
 
-/** File URLs are relative, so that the page works below any path of a proxy. */
+/** The page in English and in Chinese. URLs of its files are relative, so that it works below any path of a proxy. */
 function inEachLanguage(
   paths: AssetPaths,
   policy: Readonly<Record<string, string>>,
-  titleOf: (say: Texts) => string,
-  content: (say: Texts) => Html,
+  titleOf: (texts: Texts) => string,
+  content: (texts: Texts) => Html,
 ): readonly [PageInLanguage, PageInLanguage] {
   const assets = { style: `.${paths.style}`, script: `.${paths.script}`, icon: `.${paths.icon}` }
-  const pageIn = (say: Texts) => {
+  const pageIn = (texts: Texts) => {
     const page = htmlDocument({
-      language: say.language,
-      title: titleOf(say),
+      language: texts.language,
+      title: titleOf(texts),
       assets,
       head: html`<script src="${assets.script}" type="module"></script>`,
       brand: { name: 'Tidemark API', href: './' },
-      barEnd: languageSwitch(catalogues, say, ''),
-      main: content(say),
+      barEnd: languageSwitch(catalogues, texts, ''),
+      main: content(texts),
     })
-    return { ...say, page: pageFile(page, policy) }
+    return { ...texts, page: pageFile(page, policy) }
   }
   const [english, chinese] = catalogues
   return [pageIn(english), pageIn(chinese)]
@@ -134,72 +143,74 @@ function respondInLanguage(ctx: ApiContext, pages: readonly [PageInLanguage, Pag
   ctx.vary('Accept-Language')
 }
 
-const frontContent = (say: Texts, request: string): Html => html`<h1>Tidemark</h1>
-<p>${say.frontAbout}</p>
-<p class="hstack"><a class="button" href="./docs" hreflang="en">${say.docs}</a> <a class="button outline" href=".${descriptionPath}" hreflang="en">${say.description}</a> <a class="button outline" href="./explore">${say.title}</a></p>
+const frontContent = (texts: Texts, request: string): Html => html`<h1>Tidemark</h1>
+<p>${texts.frontAbout}</p>
+<p class="hstack"><a class="button" href="./docs" hreflang="en">${texts.docs}</a> <a class="button outline" href=".${descriptionPath}" hreflang="en">${texts.description}</a> <a class="button outline" href="./explore">${texts.title}</a></p>
 <section class="card">
-<h2 id="first">${say.firstRequest}</h2>
-<p id="key">${say.keyMaker}</p>
+<h2 id="first">${texts.firstRequest}</h2>
+<p id="key">${texts.keyMaker}</p>
 <textarea readonly rows="4" aria-labelledby="first" aria-describedby="key">${request}</textarea>
 </section>`
 
+/** Values of the parameter `by` of `/record-counts`, which have texts of these names. */
 const countedNames = ['level', 'outcome', 'utmCampaign', 'answer'] as const
 
-/** What each request on show is for. */
-const requestLabels = (say: Texts): Readonly<Record<string, string>> => ({
-  forms: say.form,
-  'form-counts': say.perForm,
-  form: say.question,
-  days: say.chart,
-  totals: say.mean,
+/** The requests that the page shows (exploreRequests.js), with what each is for. */
+const requestLabels = (texts: Texts): Readonly<Record<string, string>> => ({
+  forms: texts.form,
+  'form-counts': texts.perForm,
+  form: texts.question,
+  days: texts.chart,
+  totals: texts.mean,
 })
 
 /** The input of the account key has no `name`, so that the form never sends the key. */
-const exploreContent = (say: Texts): Html => html`<h1>${say.title}</h1>
-<p class="text-light about">${say.about}</p>
-<noscript><p role="alert" data-variant="warning">${say.noScript}</p></noscript>
-<form id="choices" data-texts="${JSON.stringify(say)}">
-<div class="card controls"><label for="key">${say.key}</label>
-<div class="hstack"><input id="key" type="password" required autocomplete="off"><button>${say.show}</button></div></div>
+const exploreContent = (texts: Texts): Html => html`<h1>${texts.title}</h1>
+<p class="text-light about">${texts.about}</p>
+<noscript><p role="alert" data-variant="warning">${texts.noScript}</p></noscript>
+<form id="choices" data-texts="${JSON.stringify(texts)}">
+<div class="card controls"><label for="key">${texts.key}</label>
+<div class="hstack"><input id="key" type="password" required autocomplete="off"><button>${texts.show}</button></div></div>
 <div class="row">
 <section class="col-4 card" id="forms" aria-labelledby="forms-title">
-<h2 id="forms-title">${say.form}</h2>
-<label for="title">${say.titleSearch}</label><input id="title" type="search" maxlength="200" autocomplete="off">
+<h2 id="forms-title">${texts.form}</h2>
+<label for="title">${texts.titleSearch}</label><input id="title" type="search" maxlength="200" autocomplete="off">
 ${outcome}
 <div class="result vstack" id="form-list" role="radiogroup" aria-labelledby="forms-title"></div>
 </section>
 <section class="col-8 card" id="counts" aria-labelledby="counts-title">
-<h2 id="counts-title">${say.submissions}</h2>
+<h2 id="counts-title">${texts.submissions}</h2>
 <div class="controls">
-${choice('counted', say.counted, countedNames, (name) => say[name as keyof Texts])}
-<div class="mb-4" id="question" hidden><label for="code">${say.question}</label><select id="code" name="code"></select></div>
-${choice('span', say.span, ['7', '30', '90'], (days) => say.days.replace('%', days))}
-<label for="zone">${say.timeZone}</label><select class="mb-4" id="zone" name="zone"></select>
+${choice('counted', texts.counted, countedNames, (name) => texts[name as keyof Texts])}
+<div class="mb-4" id="question" hidden><label for="code">${texts.question}</label><select id="code" name="code"></select></div>
+${choice('span', texts.span, ['7', '30', '90'], (days) => texts.days.replace('%', days))}
+<label for="zone">${texts.timeZone}</label><select class="mb-4" id="zone" name="zone"></select>
 </div>
 ${outcome}
 <div class="result" hidden>
 <figure><figcaption id="shown"></figcaption>
-<div class="chart"><canvas id="chart" tabindex="0" role="application" aria-label="${say.chart}" aria-describedby="chart-help"></canvas></div></figure>
-<div class="hstack gap-1" id="legend" role="group" aria-label="${say.valuesShown}"></div>
-<p class="text-light" id="chart-help">${say.chartHelp}</p>
+<div class="chart"><canvas id="chart" tabindex="0" role="application" aria-label="${texts.chart}" aria-describedby="chart-help"></canvas></div></figure>
+<div class="hstack gap-1" id="legend" role="group" aria-label="${texts.valuesShown}"></div>
+<p class="text-light" id="chart-help">${texts.chartHelp}</p>
 <p id="point" aria-live="polite"></p>
-<div class="table" tabindex="0" role="region" aria-label="${say.numbers}"><table id="numbers"></table></div>
-<button class="outline mt-4" id="csv" type="button">${say.download}</button>
+<div class="table" tabindex="0" role="region" aria-label="${texts.numbers}"><table id="numbers"></table></div>
+<button class="outline mt-4" id="csv" type="button">${texts.download}</button>
 </div>
 </section>
 </div>
-<details class="mt-6"><summary>${say.requests}</summary>
-${Object.entries(requestLabels(say)).map(
+<details class="mt-6"><summary>${texts.requests}</summary>
+${Object.entries(requestLabels(texts)).map(
   ([name, label]) => html`<label>${label}<textarea id="${name}-request" readonly rows="3"></textarea></label>`,
 )}
 </details>
 </form>`
 
-/** Where the script shows the result or the error of a section. */
+/** Where the script shows the result, or the error, of a section's requests. */
 const outcome = html`<p class="text-light" role="status"></p><p role="alert" data-variant="danger"></p>`
 
+/** Radio buttons, of which the first is chosen. */
 const choice = (name: string, legend: string, values: readonly string[], label: (value: string) => string): Html =>
   html`<fieldset class="hstack"><legend>${legend}</legend>${values.map(
-    (value, at) =>
-      html`<label><input type="radio" name="${name}" value="${value}"${at === 0 ? html` checked` : ''}>${label(value)}</label>`,
+    (value, index) =>
+      html`<label><input type="radio" name="${name}" value="${value}"${index === 0 ? html` checked` : ''}>${label(value)}</label>`,
   )}</fieldset>`

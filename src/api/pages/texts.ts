@@ -1,6 +1,6 @@
 import type { Scene } from '../../core/model/form.ts'
 
-/** In English and simplified Chinese. `%` is replaced by a number. */
+/** The texts of the pages in English and simplified Chinese. `%` is replaced by a number. */
 const texts = {
   language: ['en', 'zh-Hans'],
   languageName: ['English', '简体中文'],
@@ -61,9 +61,11 @@ const texts = {
   again: ['Try again in % s.', '请在 % 秒后重试。'],
 } as const satisfies Readonly<Record<Scene, unknown> & Record<string, readonly [english: string, chinese: string]>>
 
+/** The texts of one language. */
 export type Texts = Readonly<Record<keyof typeof texts, string>>
 
-const textsAt = (at: 0 | 1): Texts =>
-  Object.fromEntries(Object.entries(texts).map(([name, translations]) => [name, translations[at]])) as Texts
+const textsAt = (index: 0 | 1): Texts =>
+  Object.fromEntries(Object.entries(texts).map(([name, translations]) => [name, translations[index]])) as Texts
 
+/** English, then Chinese. */
 export const catalogues = [textsAt(0), textsAt(1)] as const

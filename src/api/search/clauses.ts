@@ -5,60 +5,67 @@ import { clampToInstants, toInstant, type WindowBound } from '../../core/model/i
 
 export type Clause = estypes.QueryDslQueryContainer
 
+/** A row must match every clause. */
 export type Filter = readonly Clause[]
 
 /** In order of preference: a filter is used only if all filters before it match nothing. */
 export type Filters = readonly [Filter, ...Filter[]]
 
-/** The field `position` is a list's sort key: creation time, then id; not a position in Kafka. */
+/** The field `position` is a row's sort key: its creation time, then its id. It is no position in Kafka. */
 export const newestFirst = [{ teamId: 'asc' }, { position: 'desc' }] as const
 export const oldestFirst = [{ teamId: 'asc' }, { position: 'asc' }] as const
 
-/** Every search of a team uses this query, `largeRowsOf`, or the query of `searchChanges.ts`. */
+/** An index has the rows of all teams. So every search contains this clause, `largeRowsOf`, or the clause of `searchChanges.ts`. */
 export const ofTeam = (teamId: TeamId, filter: Filter): Clause => ({
   bool: { filter: [{ term: { teamId } }, ...filter] },
 })
 
-/** The team's rows whose `part` is larger than `largeBytes`: only these have its size (`sizeField`). */
-export const largeRowsOf = (teamId: TeamId, part: EntityPart): Clause => ({
-  bool: { filter: [{ term: { [`large.${part}Of`]: teamId } }] },
+/** The team's rows whose summary or detail (`entityPart`) is larger than `largeBytes`. */
+export const largeRowsOf = (teamId: TeamId, entityPart: EntityPart): Clause => ({
+  bool: { filter: [{ term: { [`large.${entityPart}Of`]: teamId } }] },
 })
 
-export const sizeField = (part: EntityPart): string => `large.${part}Bytes`
+/** The field with the size in bytes of a summary or detail. Only the rows of `largeRowsOf` have it. */
+export const sizeField = (entityPart: EntityPart): string => `large.${entityPart}Bytes`
 
+/** Options of a search for the number of matches, without rows. */
 export const countOnly = { size: 0, track_total_hits: true }
 
+/** Elasticsearch stops at the first match: the total is 0 or 1. */
 export const countAtMostOne = { ...countOnly, terminate_after: 1 }
 
-/** Returns sort values and the size of `part`; reads no stored documents. */
-export const keysOnly = (part: EntityPart) => ({
+/** Requests the sort key of each row, and the size of its summary or detail if it is large. Elasticsearch reads no stored documents for these. */
+export const keysOnly = (entityPart: EntityPart) => ({
   _source: false,
   stored_fields: '_none_',
-  docvalue_fields: [{ field: sizeField(part) }],
+  docvalue_fields: [{ field: sizeField(entityPart) }],
 })
 
-/** `beyond-all`: the window begins after, or ends before, every `Instant`, so nothing matches. */
+/** A bound is `beyond-all` if the window begins after, or ends before, every valid instant: then nothing matches. */
 export const windowClauses = (field: string, since?: WindowBound, until?: WindowBound): Clause[] =>
   since === 'beyond-all' || until === 'beyond-all' ? [{ match_none: {} }] : rangeClauses(field, since, until)
 
 /** Epoch ms, both ends inclusive. */
 export type TimeSpan = { readonly fromMs: number; readonly toMs: number }
 
+/** A histogram's first bucket may begin before the first valid instant, so the ends are clamped. */
 export const createdWithin = ({ fromMs, toMs }: TimeSpan): Clause => ({
   range: { createdAt: { gte: toInstant(clampToInstants(fromMs)), lte: toInstant(clampToInstants(toMs)) } },
 })
 
+/** Empty without a value. */
 export const termClauses = (field: string, value: string | undefined): Clause[] =>
   value === undefined ? [] : [{ term: { [field]: value } }]
 
 export const scoreField = 'summary.result.score'
 
 /**
- * A lower bound of 0 becomes -0, which Elasticsearch sorts below 0: else scores of -0 would be missed. The bound is a string, because
- * `JSON.stringify(-0)` is `0`.
+ * Elasticsearch sorts -0 below 0, so a lower bound of 0 would miss scores of -0: it becomes -0. The bound is a string, because `JSON.stringify(-0)`
+ * is `0`.
  */
 export const scoreClauses = (min?: number, max?: number): Clause[] =>
   rangeClauses(scoreField, min === 0 ? '-0.0' : min, max)
 
+/** An undefined bound is left out of the request's JSON. */
 const rangeClauses = (field: string, gte?: string | number, lte?: string | number): Clause[] =>
   gte === undefined && lte === undefined ? [] : [{ range: { [field]: { gte, lte } as object } }]

@@ -9,6 +9,7 @@ import { AnswerTooLong, ElasticsearchUnavailable, InvalidSearch, type SearchedLi
 export const timeUnits = ['hour', 'day', 'month'] as const
 export type TimeUnit = (typeof timeUnits)[number]
 
+/** What submissions are counted by: units of time, values of a member (`CountedValue`), or the values within each unit. */
 export type Grouping =
   | { readonly kind: 'units'; readonly unit: TimeUnit }
   | { readonly kind: 'values'; readonly value: CountedValue }
@@ -18,17 +19,20 @@ export interface CountRequest {
   readonly list: SearchedList
   readonly filter: Filter
   readonly grouping: Grouping
-  /** Epoch ms; infinite without `until`. */
+  /** `filter` matches no later creation time than this (epoch ms); infinite without the parameter `until`. */
   readonly untilMs: number
   readonly signal: AbortSignal
   /** Bounds Elasticsearch's answer. The API's answer is never longer. */
   readonly maxBytes: number
+  /** The parameter, for error messages. */
   readonly by: string
   readonly timeZone: string
   readonly hasScores: boolean
 }
 
+/** How Elasticsearch counts submissions by the values of a member. */
 export type CountedValue = {
+  /** The body of a `terms` aggregation. */
   readonly terms: object
   /** Matches submissions without a value. Undefined if every submission has a value, or `terms` also counts missing values. */
   readonly none?: object
@@ -36,18 +40,26 @@ export type CountedValue = {
   readonly beginning?: string
 }
 
+/** For a field that every submission has. */
 export const everyValueOf = (field: string): CountedValue => ({ terms: { field } })
 
-/** The option `missing` is twice as fast as one more aggregation. */
+/** For a field that a submission may lack. The option `missing` is twice as fast as one more aggregation. */
 export const anyValueOf = (field: string): CountedValue => ({ terms: { field, missing: missingValue } })
 
-/** Stands for a missing value. No value is as long (in UTF-16 units, two for this character). Sorts last among equally frequent values. */
+/**
+ * Elasticsearch counts submissions without a value under this term. No value is equal: it has at most `maxValueCharacters` UTF-16 units, this term has
+ * twice as many. It sorts last among equally frequent values.
+ */
 const missingValue = '\u{10ffff}'.repeat(maxValueCharacters)
 
-/** `execution_hint: map` avoids global ordinals of the answers to all form fields, which Elasticsearch would build again after each refresh. */
+/**
+ * The answers to the form field with this code. A term is the code with its length, then the value: `2.q1yes`. `execution_hint: map` avoids global
+ * ordinals of the answers to all form fields, which Elasticsearch would build again after each refresh.
+ */
 export function answersTo(code: string): CountedValue {
   const field = answerField(code)
   const beginning = answerBeginning(code)
+  // A regular expression of Lucene: `2\.q1.*`.
   const include = `${beginning.replace(/[^a-z0-9]/giu, '\\$&')}.*`
   const none = { bool: { must_not: [{ prefix: { [field]: beginning } }] } }
   return { terms: { field, execution_hint: 'map', include }, none, beginning }
@@ -56,7 +68,7 @@ export function answersTo(code: string): CountedValue {
 /** Null: submissions without a value. */
 type Value = string | null
 
-/** `scores`: of submissions with a score. `mean` is null if no submission has a score, or a score is too large (`tooLargeScore`). */
+/** `scores`: of submissions with a score. Without such, `min`, `max` and `mean` are null. `mean` is also null if a score is too large (`tooLargeScore`). */
 interface Figures {
   readonly count: number
   readonly scores?: {
@@ -67,8 +79,8 @@ interface Figures {
   }
 }
 
-/** `key`: the start of the unit of time, the value, or both. */
-type Item = Figures & { readonly key: Value | readonly [unit: string, value: Value] }
+/** `key`: the start of the unit of time, as in `2026-03-29T03:00:00.000+02:00`; the value; or both. */
+type Item = Figures & { readonly key: Value | readonly [unitStart: string, value: Value] }
 export interface Counts {
   readonly totalDocs: number
   readonly items: readonly Item[]
@@ -76,11 +88,11 @@ export interface Counts {
 
 export const maxCounts = 10_000
 const mebibyte = 1024 * 1024
-/** Enough for nearly all counts. */
+/** `maxBytes` of a first request: enough for nearly all counts. */
 export const usualBytes = 4 * mebibyte
-/** Enough for `maxCounts` texts of 256 characters, each with scores. */
+/** The highest `maxBytes`: enough for `maxCounts` texts of 256 characters, each with scores. */
 export const mostBytes = 16 * mebibyte
-/** In a time zone, the number of units differs from their number in UTC by less than this. */
+/** The number of units in another time zone differs from their number in UTC by less than this. */
 const spareUnits = 10
 /** Local time, with its UTC offset. */
 const keyFormat = "uuuu-MM-dd'T'HH:mm:ss.SSSxxx"
@@ -91,7 +103,7 @@ const sumSchema = z.object({ value: z.number() }).optional()
 const figuresSchema = z.object({
   doc_count: z.int(),
   scores: z.object({ count: z.int(), min: z.number().nullable(), max: z.number().nullable() }).optional(),
-  // The sums of the parts of scores (`scoreParts`).
+  // A score is stored in five parts (`scoreParts`), whose sums are exact. Here: the sum of each part.
   '0': sumSchema,
   '1': sumSchema,
   '2': sumSchema,
@@ -114,7 +126,7 @@ const valuesOfUnitsSchema = z.object({
 })
 
 /**
- * Units of time come oldest first, values by descending frequency. Throws 400 for more than `maxCounts` items, and for an answer above `mostBytes`.
+ * Counts units of time, oldest first, or values, the most frequent first. Throws 400 for more than `maxCounts` items, and for an answer above `mostBytes`.
  * Above a smaller `maxBytes`, throws `AnswerTooLong`: the caller repeats the request with `mostBytes`.
  */
 export async function countSubmissions(request: CountRequest, nowMs: number): Promise<Counts> {
@@ -144,10 +156,10 @@ async function countGroups(request: CountRequest, nowMs: number): Promise<Counts
   }
 }
 
-/** Includes empty units between others. */
+/** Also counts units without submissions, if they are between others. */
 async function countUnits(request: CountRequest, unit: TimeUnit, nowMs: number): Promise<Counts> {
   const countWithin = async ({ fromMs, toMs }: TimeSpan): Promise<Counts> => {
-    // Elasticsearch counts a unit only if it ends before the upper bound. Every unit is shorter than twice the shortest unit.
+    // Elasticsearch counts only units that end before the upper bound. So the bound is later by more than a unit: a month has fewer than 2 × 28 days.
     const hard_bounds = { min: fromMs, max: toMs + 2 * shortestMs[unit] }
     const histogram = { ...histogramOf(unit, request), min_doc_count: 0, hard_bounds }
     const aggs = { items: { date_histogram: histogram, ...scoresWith(request) } }
@@ -156,7 +168,7 @@ async function countUnits(request: CountRequest, unit: TimeUnit, nowMs: number):
     const items = buckets.map((bucket) => ({ key: bucket.key_as_string, ...figuresOf(bucket) }))
     return { totalDocs: totalOf(answer), items }
   }
-  // The span limits the buckets that Elasticsearch makes. If the likely span contains all submissions, the real span need not be searched.
+  // The span limits the buckets that Elasticsearch makes. If a likely span contains all submissions, their real span need not be searched.
   let counts = await countWithin(likelySpan(unit, maxCounts, nowMs, request.untilMs))
   if (sumOf(counts) < counts.totalDocs) {
     const span = await findSpan(request)
@@ -206,7 +218,7 @@ const valueAggregations = (request: CountRequest, { terms, none }: CountedValue)
   }
 }
 
-/** Submissions without a value come after the values of the same frequency. Throws 400 for too many values. */
+/** Submissions without a value (`none`, or `missingValue`) come after the values of the same frequency. Throws 400 for too many values. */
 function itemsOf({ items, none }: z.output<typeof valuesSchema>, request: CountRequest, { beginning }: CountedValue) {
   if (items.sum_other_doc_count > 0) throw tooMany(request)
   const values = items.buckets.map(({ key, ...bucket }) => ({
@@ -222,11 +234,11 @@ function figuresOf({ doc_count: count, scores, ...sums }: z.output<typeof figure
   if (scores === undefined) return { count }
   const { count: scored, min, max } = scores
   const hasMean = scored > 0 && Math.max(-(min ?? 0), max ?? 0) < tooLargeScore
-  const parts = scoreParts.map((name) => sums[name]?.value ?? 0)
-  return { count, scores: { count: scored, min, max, mean: hasMean ? meanOfParts(parts, scored) : null } }
+  const sumsOfParts = scoreParts.map((name) => sums[name]?.value ?? 0)
+  return { count, scores: { count: scored, min, max, mean: hasMean ? meanOfParts(sumsOfParts, scored) : null } }
 }
 
-/** The first moment of 1970 if there is no submission. */
+/** The creation times of the oldest and the newest submission. Both 0 if there is no submission. */
 async function findSpan(request: CountRequest): Promise<TimeSpan> {
   const field = 'createdAt'
   // The aggregation `stats` would fail if the sum of all times is no date.
@@ -242,13 +254,13 @@ const search = ({ list, filter, signal, maxBytes }: CountRequest, body: SearchBo
 const dayMs = 86_400_000
 const shortestMs: Readonly<Record<TimeUnit, number>> = { hour: 3_600_000, day: dayMs, month: 28 * dayMs }
 
-/** Probably contains all submissions: at most `units` units until tomorrow, or until `untilMs`. */
+/** A span of at most `units` units that ends tomorrow, or at `untilMs`. It probably contains all submissions. */
 export function likelySpan(unit: TimeUnit, units: number, nowMs: number, untilMs: number): TimeSpan {
   const toMs = Math.min(nowMs + dayMs, untilMs)
   return { fromMs: toMs - (units - 1) * shortestMs[unit], toMs }
 }
 
-/** Counts units of UTC. */
+/** How many units the span touches, in UTC. */
 export const spannedUnits = (unit: TimeUnit, { fromMs, toMs }: TimeSpan): number =>
   numberOf(unit, toMs) - numberOf(unit, fromMs) + 1
 
@@ -275,8 +287,8 @@ function checkSum(counts: Counts, request: CountRequest): Counts {
   const { length } = counts.items
   if (length > maxCounts) throw tooMany(request, ofAtMost(length))
   const { grouping } = request
-  const hasLists = grouping.kind !== 'units' && grouping.value.beginning !== undefined
-  const more = sumOf(counts) - counts.totalDocs
-  if (more === 0 || (more > 0 && hasLists)) return counts
+  const countsAnswers = grouping.kind !== 'units' && grouping.value.beginning !== undefined
+  const surplus = sumOf(counts) - counts.totalDocs
+  if (surplus === 0 || (surplus > 0 && countsAnswers)) return counts
   throw new ElasticsearchUnavailable('partial', `${sumOf(counts)} of ${counts.totalDocs} are counted`)
 }

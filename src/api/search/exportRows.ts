@@ -5,7 +5,7 @@ import { type Filter, type Filters, largeRowsOf } from './clauses.ts'
 import { type Detail, readDetails } from './details.ts'
 import { expectCount, type RowKey } from './hits.ts'
 import { hasAny } from './indexReader.ts'
-import { maxRows, type Pages, type Rows, readParts, weighDetails } from './largeRows.ts'
+import { type KeyBatches, maxRowsOfPart, type Rows, readParts, weighDetails } from './largeRows.ts'
 import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
 import type { RunQuery } from './queryTurns.ts'
 import { countRows, rangesOfRows } from './rowRanges.ts'
@@ -19,19 +19,21 @@ export type ExportContent = {
   readonly pick: PickRow
 }
 
+/** Elasticsearch closes a snapshot so long after its last search (`keep_alive`). */
 const exportLifeMs = 120_000
-/** Within the life of a snapshot: several, because Elasticsearch may refuse some. */
+/** Several, because Elasticsearch may refuse a renewal. */
 const renewalsPerLife = 4
-/** A batch of keys takes at most 4 MiB, with ids of any length. */
+/** The most keys of a batch: its response takes at most 4 MiB, with ids of any length. */
 const maxKeys = 5_000
 /** With `view=full`, a batch has fewer keys, so that sizes are read shortly before the details. */
 const maxDetailKeys = 1_000
 
+/** Batches of keys. */
 type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
 
 /**
- * Opens a snapshot for `read`. It expires `lifeMs` after its last search, so a timer renews it: a slow client may pause for longer, and details are
- * read outside of the snapshot.
+ * Opens a snapshot, and yields what `read` reads in it. Renews the snapshot by a timer: between two searches, a slow client may pause for longer than
+ * `lifeMs`, or details, which are outside of the snapshot, may be read.
  */
 export async function* inSnapshot<Part>(
   list: SearchedList,
@@ -40,7 +42,7 @@ export async function* inSnapshot<Part>(
   lifeMs: number,
 ): AsyncGenerator<Part, void, undefined> {
   const snapshot = await runQuery(() => openListSnapshot(list, lifeMs))
-  // If the snapshot expires because of a failed renewal, the next read fails.
+  // A failed renewal is ignored: if the snapshot expires, the next read fails.
   const renew = (): void => void runQuery((signal) => snapshot.renew(signal)).catch(() => undefined)
   const renewing = setInterval(renew, lifeMs / renewalsPerLife)
   try {
@@ -52,8 +54,8 @@ export async function* inSnapshot<Part>(
 }
 
 /**
- * All rows of the first filter that finds a row, newest first, from one snapshot. With `view=full`, reads one part ahead of the client. Rejects if
- * Elasticsearch returns fewer rows than it counted.
+ * Reads all rows of the first filter that finds a row, newest first, from one snapshot. With `view=full`, reads one part ahead of the client. Rejects
+ * if Elasticsearch returns fewer rows than it counted.
  */
 export const exportList = (
   list: SearchedList,
@@ -71,7 +73,7 @@ async function* readList(
   const { filter } = await firstFound(filters, async (filter) => {
     return { filter, total: await countRows(snapshot.countsOf(filter, runQuery)) }
   })
-  const keysOf = (limit: number): Keys => keysInBatches(snapshot, filter, limit, runQuery)
+  const keysOf = (maxBatchKeys: number): Keys => keysInBatches(snapshot, filter, maxBatchKeys, runQuery)
   let items: AsyncIterable<readonly Buffer[]>
   if (view === 'full')
     items = Readable.from(readWholeEntities(list, keysOf(maxDetailKeys), runQuery), { highWaterMark: 1 })
@@ -81,7 +83,7 @@ async function* readList(
   for await (const rows of items) yield rows.map(pick)
 }
 
-/** Each part has the total of the list. An empty page is one part without rows. */
+/** Reads a page in parts, each with the total of the list. An empty page is one part without rows. */
 export const exportPage = (
   list: SearchedList,
   filters: Filters,
@@ -103,77 +105,84 @@ async function* readPageParts(
   for await (const rows of readRows(snapshot, [keys], runQuery)) yield { total, rows }
 }
 
+/** What `keysInBatches` needs of a snapshot. */
 export type KeySnapshot = Pick<ListSnapshot, 'countsOf' | 'keys'>
 
-/** Newest first, in batches of at most `limit`. Rejects if Elasticsearch returns fewer keys than it counted rows. */
+/** All keys of the filter, newest first, in batches of at most `limit`. Rejects if Elasticsearch returns fewer keys than it counted rows. */
 export async function* keysInBatches(snapshot: KeySnapshot, filter: Filter, limit: number, runQuery: RunQuery): Keys {
   for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), limit))
     yield expectCount(count, await runQuery((signal) => snapshot.keys(filter, { clause, skip: 0 }, limit, signal)))
 }
 
-/** For a list without large rows. Does not read keys, which only add the sizes of large rows. */
+/**
+ * For a list without large rows. Reads no keys, whose only use would be the sizes of large rows. Instead, `readParts` gets for each row its range, and the
+ * number of rows before it in this range (`skip`).
+ */
 function readSmallRows(snapshot: ListSnapshot, filter: Filter, runQuery: RunQuery): Rows {
-  async function* rangesByRow() {
-    for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), maxRows))
+  async function* rowsByRange() {
+    for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), maxRowsOfPart))
       yield Array.from({ length: count }, (_, skip) => ({ clause, skip, bytes: undefined }))
   }
-  return readParts(rangesByRow(), async (part, bytes) => {
+  return readParts(rowsByRange(), async (part, mostBytes) => {
     const [firstRow] = part
     if (firstRow === undefined) return []
-    const rows = runQuery((signal) => snapshot.rows(filter, firstRow, part.length, signal), bytes)
+    const rows = runQuery((signal) => snapshot.rows(filter, firstRow, part.length, signal), mostBytes)
     return expectCount(part.length, await rows)
   })
 }
 
-const readRows = (snapshot: ListSnapshot, pages: Pages<RowKey>, runQuery: RunQuery): Rows =>
-  readParts(pages, (keys, bytes) => runQuery((signal) => snapshot.rowsOf(keys, signal), bytes))
+const readRows = (snapshot: ListSnapshot, batches: KeyBatches<RowKey>, runQuery: RunQuery): Rows =>
+  readParts(batches, (keys, mostBytes) => runQuery((signal) => snapshot.rowsOf(keys, signal), mostBytes))
 
 /**
  * Yields details in the order of their keys. Reads them outside of the snapshot: a detail may be newer than the snapshot, and an entity that was
  * deleted since is left out. Rejects if an entity that is not deleted has no detail.
  */
-export function readWholeEntities(list: SearchedList, pages: Pages<RowKey>, runQuery: RunQuery): Rows {
+export function readWholeEntities(list: SearchedList, batches: KeyBatches<RowKey>, runQuery: RunQuery): Rows {
   // Sizes are read first, because an `_mget` cannot be cancelled once its answer turns out too large.
   async function* keysWithSizes(): Keys {
-    for await (const keys of pages) {
+    for await (const keys of batches) {
       const ids = keys.map(({ id }) => id)
       const isAnyLarge = await runQuery((signal) => hasAny(list, largeRowsOf(list.teamId, 'detail'), signal))
       const sizes = isAnyLarge ? await runQuery((signal) => weighDetails(list, ids, signal)) : []
-      yield keys.map((key, at) => ({ ...key, bytes: sizes[at] }))
+      yield keys.map((key, index) => ({ ...key, bytes: sizes[index] }))
     }
   }
-  return readParts(keysWithSizes(), (keys, bytes) => readLive(list, keys, bytes, runQuery))
+  return readParts(keysWithSizes(), (keys, mostBytes) => readDetailsOf(list, keys, mostBytes, runQuery))
 }
 
-/** How often a missing detail is read again: an indexer may have written the row, and be about to write the detail. */
-const maxRetries = 8
-const pauseMs = 250
-
-async function readLive(list: SearchedList, keys: readonly RowKey[], bytes: number, runQuery: RunQuery) {
+async function readDetailsOf(list: SearchedList, keys: readonly RowKey[], mostBytes: number, runQuery: RunQuery) {
   const ids = keys.map(({ id }) => id)
-  const details = await findDetails(list, ids, bytes, runQuery)
+  const details = await findDetails(list, ids, mostBytes, runQuery)
   if (details.size < ids.length)
     throw new ElasticsearchUnavailable('partial', `${ids.length - details.size} rows have no detail`)
   return ids.map((id) => details.get(id)).filter((detail): detail is Buffer => detail instanceof Buffer)
 }
 
+/** How often a missing detail is read again: the first time at once, then with a pause before each. */
+const maxRetries = 8
+const pauseMs = 250
+
 /**
- * Each of `ids` with its detail or `deleted`; `bytes` bounds all details together. A missing detail is read again for two seconds, in real time,
- * because an indexer may not have refreshed or written it yet. After that, the detail is left out.
+ * Resolves with the detail, or `deleted`, of each of `ids`. `mostBytes` bounds all details together. A missing detail is read again for about two
+ * seconds, in real time, because an indexer may have written the row, and not yet written or refreshed the detail. After that, its id is left out.
  */
 export async function findDetails(
   list: SearchedList,
   ids: readonly EntityId[],
-  bytes: number,
+  mostBytes: number,
   runQuery: RunQuery,
 ): Promise<ReadonlyMap<EntityId, Detail>> {
   const detailsById = new Map<EntityId, Detail>()
   for (let attempt = 0; detailsById.size < ids.length && attempt <= maxRetries; attempt++) {
     const missing = ids.filter((id) => !detailsById.has(id))
     if (attempt > 1) await sleep(pauseMs)
-    const details = await runQuery((signal) => readDetails(list, missing, attempt > 0, signal), bytes)
-    for (const [at, id] of missing.entries())
-      if (details[at] !== 'missing') detailsById.set(id, details[at] ?? 'deleted')
+    const isRealtime = attempt > 0
+    const details = await runQuery((signal) => readDetails(list, missing, isRealtime, signal), mostBytes)
+    for (const [index, id] of missing.entries()) {
+      const detail = details[index]
+      if (detail !== undefined && detail !== 'missing') detailsById.set(id, detail)
+    }
   }
   return detailsById
 }

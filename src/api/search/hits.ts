@@ -7,14 +7,16 @@ import { ElasticsearchUnavailable, requestShard, type SearchedList } from './sea
 
 export type SearchBody = Readonly<Record<string, unknown>>
 
+/** The byte before and after each summary in a response. It occurs nowhere else. */
 const delimiter = summaryDelimiter.charCodeAt(0)
-/** Stands for a summary in the response when it is parsed. */
+/** Replaces each summary before the response is parsed. */
 const placeholder = Buffer.from('null')
 
 const hitSchema = z.object({
   _id: z.string().optional(),
   _source: z
     .object({
+      // The placeholder.
       summary: z.null().optional(),
       changedAt: z.string().optional(),
       tombstone: z.object({ deletedAt: z.string() }).optional(),
@@ -37,7 +39,7 @@ const answerSchema = z.object({
 
 export interface SearchAnswer {
   readonly hits: readonly z.output<typeof hitSchema>[]
-  /** If requested; byte for byte as stored. */
+  /** In the order of the hits, byte for byte as stored. A hit without a summary, such as a tombstone, has no element. */
   readonly summaries: readonly Buffer[]
   /** Undefined unless an exact total was requested. */
   readonly total: number | undefined
@@ -45,7 +47,7 @@ export interface SearchAnswer {
   readonly pit_id: string | undefined
 }
 
-/** The query in `body` must select the team. Rejects with `AnswerTooLong` above `maxBytes`. */
+/** Searches the team's shard. The query in `body` must select the team. Rejects with `AnswerTooLong` above `maxBytes`. */
 export async function searchTeam(
   list: SearchedList,
   body: SearchBody,
@@ -57,30 +59,29 @@ export async function searchTeam(
   return readAnswer(await requestShard(list, list.type, request, signal))
 }
 
-/**
- * Cuts the summaries of a `_search` response out at each `summaryDelimiter`, and parses the rest. Throws `ElasticsearchUnavailable` unless every shard
- * succeeded.
- */
+/** Cuts the summaries out of a `_search` response, and parses the rest. Throws `ElasticsearchUnavailable` unless every shard succeeded. */
 export function readAnswer(bytes: Buffer): SearchAnswer {
   const summaries: Buffer[] = []
-  const others: Buffer[] = []
-  let from = 0
-  for (let open = bytes.indexOf(delimiter); open !== -1; open = bytes.indexOf(delimiter, from)) {
+  const rest: Buffer[] = []
+  let restStart = 0
+  let open = bytes.indexOf(delimiter)
+  while (open !== -1) {
     const close = bytes.indexOf(delimiter, open + 1)
     if (close === -1) throw new ElasticsearchUnavailable('partial', 'a summary has no end')
     summaries.push(bytes.subarray(open + 1, close))
-    others.push(bytes.subarray(from, open), placeholder)
-    from = close + 1
+    rest.push(bytes.subarray(restStart, open), placeholder)
+    restStart = close + 1
+    open = bytes.indexOf(delimiter, restStart)
   }
-  others.push(bytes.subarray(from))
-  const { hits, aggregations, pit_id } = parseWith(answerSchema, parse(Buffer.concat(others).toString()))
+  rest.push(bytes.subarray(restStart))
+  const { hits, aggregations, pit_id } = parseWith(answerSchema, parse(Buffer.concat(rest).toString()))
   return { hits: hits.hits, summaries, total: hits.total?.value, aggregations, pit_id }
 }
 
-/** Throws `ElasticsearchUnavailable` unless each hit has a summary. */
+/** The summaries of an answer. Throws `ElasticsearchUnavailable` unless each hit has one. */
 export const rowsIn = ({ hits, summaries }: SearchAnswer): readonly Buffer[] => expectCount(hits.length, summaries)
 
-/** Throws `ElasticsearchUnavailable` unless there are `count` items. */
+/** Returns `items`. Throws `ElasticsearchUnavailable` unless there are `count` of them. */
 export function expectCount<Item>(count: number, items: readonly Item[]): readonly Item[] {
   if (items.length === count) return items
   throw new ElasticsearchUnavailable('partial', `${items.length} were found of ${count}`)
@@ -91,22 +92,23 @@ export function totalOf({ total }: Pick<SearchAnswer, 'total'>): number {
   throw new ElasticsearchUnavailable('partial', 'there is no total')
 }
 
+/** Throws `ElasticsearchUnavailable` if the aggregations have another shape. */
 export const aggregationsIn = <T>(schema: z.ZodType<T>, { aggregations }: SearchAnswer): T =>
   parseWith(schema, aggregations)
 
-/** `position`: the row's sort key (`clauses.ts`). `bytes`: an upper bound for the size of a large row; undefined for other rows. */
+/** `position`: the row's sort key (`clauses.ts`). `bytes`: an upper bound for the size of a large row (`largeRows.ts`); undefined for other rows. */
 export type RowKey = { readonly position: string; readonly id: EntityId; readonly bytes: number | undefined }
 
-/** The keys of hits of a search with `newestFirst` and `keysOnly(part)`. */
-export const keysIn = ({ hits }: SearchAnswer, part: EntityPart): readonly RowKey[] =>
+/** The keys in the answer to a search with `newestFirst` (or `oldestFirst`) and `keysOnly(entityPart)`. */
+export const keysIn = ({ hits }: SearchAnswer, entityPart: EntityPart): readonly RowKey[] =>
   hits.map(({ sort, fields }) => {
     const position = sort?.[1]
     if (typeof position !== 'string') throw new ElasticsearchUnavailable('partial', 'a hit has no position')
-    const size = fields?.[sizeField(part)]?.[0]
+    const size = fields?.[sizeField(entityPart)]?.[0]
     return { position, id: idInPosition(position), bytes: size === undefined ? undefined : Number(size) }
   })
 
-/** Throws `ElasticsearchUnavailable` if the value has another shape. */
+/** Returns the value with the type of the schema. Throws `ElasticsearchUnavailable` if the value has another shape. */
 export function parseWith<T>(schema: z.ZodType<T>, value: unknown): T {
   const checked = schema.safeParse(value)
   if (checked.success) return checked.data

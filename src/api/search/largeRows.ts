@@ -2,26 +2,31 @@ import { type EntityPart, largeBytes } from '../../core/elasticsearch/documentFo
 import { documentId, type EntityId, isIdentifier, teamList } from '../../core/model/ids.ts'
 import { keysOnly, largeRowsOf, newestFirst } from './clauses.ts'
 import { keysIn, type RowKey, searchTeam } from './hits.ts'
-import { hasAny, type ListAt } from './indexReader.ts'
+import { hasAny, type VersionedList } from './indexReader.ts'
 import type { RunQuery } from './queryTurns.ts'
 import type { SearchedList } from './searchClient.ts'
 
-/**
- * Whether any row of the list has a large `part` (`largeBytes`). Cached for the list version. May miss a large row that a refresh has just shown,
- * until the indexer replaces the version.
+/*
+ * A summary or detail is large if it has more than `largeBytes` (16 KiB). The indexer stores the sizes of large ones only, so a reader has upper bounds
+ * for all of them before it requests them.
  */
-export async function hasLarge(list: ListAt, part: EntityPart, runQuery: RunQuery): Promise<boolean> {
+
+/**
+ * Whether any row of the list has a large summary or detail (`entityPart`). Cached for the list version: after a refresh has made a large row
+ * searchable, the cached `false` remains until the indexer replaces the version.
+ */
+export async function hasLarge(list: VersionedList, entityPart: EntityPart, runQuery: RunQuery): Promise<boolean> {
   const { type, teamId, version, largeParts } = list
-  const cacheKey = `${teamList(type, teamId)} ${part}`
+  const cacheKey = `${teamList(type, teamId)} ${entityPart}`
   const cached = largeParts.get(cacheKey)
   if (version !== null && cached?.version === version) return cached.hasLarge
-  const isAnyLarge = await runQuery((signal) => hasAny(list, largeRowsOf(teamId, part), signal))
+  const isAnyLarge = await runQuery((signal) => hasAny(list, largeRowsOf(teamId, entityPart), signal))
   if (version !== null) largeParts.set(cacheKey, { version, hasLarge: isAnyLarge })
   return isAnyLarge
 }
 
 /** An upper bound for the bytes of a detail. `id` may be any text. */
-export async function weighDetail(list: ListAt, id: string, runQuery: RunQuery): Promise<number> {
+export async function weighDetail(list: VersionedList, id: string, runQuery: RunQuery): Promise<number> {
   if (!isIdentifier(id) || !(await hasLarge(list, 'detail', runQuery))) return largeBytes
   const [bytes] = await runQuery((signal) => weighDetails(list, [id as EntityId], signal))
   return bytes ?? largeBytes
@@ -42,46 +47,53 @@ export async function weighDetails(
   return ids.map((id) => largeDetails.get(id))
 }
 
+/** The rows of a list as JSON, a part at a time: the rows that one request has read. */
 export type Rows = AsyncGenerator<readonly Buffer[], void, undefined>
-export type Pages<Key> = AsyncIterable<readonly Key[]> | Iterable<readonly Key[]>
+export type KeyBatches<Key> = AsyncIterable<readonly Key[]> | Iterable<readonly Key[]>
 
 /** Target and maximum bytes of a part. A larger row is a part of its own. */
 const partBytes = 512 * 1024
 export const mostPartBytes = 4 * 1024 * 1024
+/** How many rows are expected to fit into `partBytes` before any row was read. */
 const rowsOfFirstPart = 100
 /** So many rows always fit into `mostPartBytes`, if no row is large. */
-export const maxRows = mostPartBytes / largeBytes
+export const maxRowsOfPart = mostPartBytes / largeBytes
 
 /**
- * Reads rows in parts of about `partBytes`. The size of a large row is in its key; other sizes are estimated from the rows read before. `read` gets
- * the keys of a part, and an upper bound for the bytes of its rows.
+ * Reads rows in parts of about `partBytes`. The size of a large row is in its key (`bytes`); the other rows are expected to have the mean size of the
+ * small rows in the part before. `read` gets the keys of a part, and an upper bound for the bytes of its rows.
  */
 export async function* readParts<Key extends Pick<RowKey, 'bytes'>>(
-  pages: Pages<Key>,
-  read: (part: readonly Key[], bytes: number) => Promise<readonly Buffer[]>,
+  batches: KeyBatches<Key>,
+  read: (part: readonly Key[], mostBytes: number) => Promise<readonly Buffer[]>,
 ): Rows {
   let expectedRowBytes = Math.floor(partBytes / rowsOfFirstPart)
-  for await (const keys of pages)
-    for (let at = 0, part: readonly Key[]; at < keys.length; at += part.length) {
-      part = nextPart(keys.slice(at, at + maxRows), expectedRowBytes)
+  for await (const keys of batches) {
+    let start = 0
+    while (start < keys.length) {
+      const part = nextPart(keys.slice(start, start + maxRowsOfPart), expectedRowBytes)
+      start += part.length
       const rows = await read(part, mostBytesOf(part))
       const smallRows = rows.filter(({ length }) => length <= largeBytes)
       const smallBytes = smallRows.reduce((sum, { length }) => sum + length, 0)
       if (smallRows.length > 0) expectedRowBytes = Math.max(1, smallBytes / smallRows.length)
       if (rows.length > 0) yield rows
     }
+  }
 }
 
+/** The first keys whose rows fit into a part together; at least one key. */
 function nextPart<Key extends Pick<RowKey, 'bytes'>>(keys: readonly Key[], expectedRowBytes: number): readonly Key[] {
   let expectedBytes = 0
   let mostBytes = 0
-  const end = keys.findIndex(({ bytes }, at) => {
+  const end = keys.findIndex(({ bytes }, index) => {
     expectedBytes += bytes ?? expectedRowBytes
     mostBytes += bytes ?? largeBytes
-    return at > 0 && (expectedBytes > partBytes || mostBytes > mostPartBytes)
+    return index > 0 && (expectedBytes > partBytes || mostBytes > mostPartBytes)
   })
   return end === -1 ? keys : keys.slice(0, end)
 }
 
+/** An upper bound for the bytes of the rows: `largeBytes` for each row that is not large. */
 export const mostBytesOf = (keys: readonly Pick<RowKey, 'bytes'>[]): number =>
   keys.reduce((sum, { bytes = largeBytes }) => sum + bytes, 0)

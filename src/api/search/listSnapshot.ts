@@ -16,36 +16,39 @@ import * as hits from './hits.ts'
 import type { RunQuery } from './queryTurns.ts'
 import { ElasticsearchUnavailable, requestShard, type SearchedList } from './searchClient.ts'
 
+/** For opening and for closing a snapshot. */
 const deadlineMs = 5_000
 
 /** A range of sort keys (`clause`) that contains a page. The page begins `skip` rows after the newest row of the range. */
 export type KeyRange = { readonly clause: Clause; readonly skip: number }
 
-/** A team's list in a point in time of Elasticsearch: every search reads the same state. */
+/** A team's list in a point in time of Elasticsearch: every search reads the same state. Rows are newest first. */
 export interface ListSnapshot {
+  /** Counts the rows of a filter. `runQuery` runs each search for counts that are not cached. */
   countsOf(filter: Filter, runQuery: RunQuery): ListCounts
   /** Extends the snapshot's life, as any search does. */
   renew(signal: AbortSignal): Promise<void>
   hasLargeRows(signal: AbortSignal): Promise<boolean>
-  /** Raw summaries. */
+  /** The summaries of the page of `limit` rows in `range`, as JSON. */
   rows(filter: Filter, range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly Buffer[]>
-  /** Reads no stored documents. */
+  /** The keys of the same rows. Reads no stored documents. */
   keys(filter: Filter, range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly hits.RowKey[]>
-  /** `keys` must be newest first, as the rows will be. */
+  /** The summaries of the rows with these keys. `keys` must be newest first, as the rows will be. */
   rowsOf(keys: readonly hits.RowKey[], signal: AbortSignal): Promise<readonly Buffer[]>
   /** Closes the snapshot before `keep_alive` expires. Never throws. */
   close(): void
 }
 
+/** Counts the rows of one filter in a snapshot. */
 export interface ListCounts {
-  /** Counts rows by steps of `stepMs` of creation time; newest first, without zeros. */
+  /** Counts rows by steps of `stepMs` of creation time; newest first, without zeros. `span` undefined: the whole list. */
   countByTime(
     span: TimeSpan | undefined,
     stepMs: number,
   ): Promise<readonly { readonly startMs: number; readonly count: number }[]>
   /**
-   * Counts the rows whose sort key (`clauses.ts`) begins with `prefix`, by the key's next character; newest first, without zeros. The character is
-   * undefined for the row whose sort key is `prefix` itself.
+   * Counts the rows whose sort key (creation time, `|`, id) begins with `prefix`, by the key's next character; newest first, without zeros. The character
+   * is undefined for the row whose sort key is `prefix` itself.
    */
   countByCharacter(
     prefix: string,
@@ -57,8 +60,8 @@ export interface ListCounts {
 const openedSchema = z.object({ id: z.string() })
 
 /**
- * The snapshot expires `lifeMs` after its last search. The caller cannot abort the request: Elasticsearch might open a point in time whose id is
- * lost, so that nobody could close it.
+ * Opens a snapshot that expires `lifeMs` after its last search. The caller cannot abort this: Elasticsearch might have opened a point in time, whose id
+ * would be lost, so that nobody could close it.
  */
 export async function openListSnapshot(list: SearchedList, lifeMs: number): Promise<ListSnapshot> {
   const keep_alive = `${lifeMs}ms`
@@ -70,11 +73,11 @@ export async function openListSnapshot(list: SearchedList, lifeMs: number): Prom
 
 type OpenedPointInTime = { readonly id: string; readonly keep_alive: string }
 
-/** Each response may contain a new id for the next search. */
+/** Elasticsearch's point in time. Each response may contain a new id for the next search. */
 function pointInTime(list: SearchedList, opened: OpenedPointInTime) {
   let pit = opened
   const send = async (body: hits.SearchBody, signal: AbortSignal): Promise<hits.SearchAnswer> => {
-    // Without partial results, Elasticsearch answers 404 for a snapshot whose node has left, so that it counts as missing, not as an outage.
+    // If the node of the snapshot has left, Elasticsearch answers 404 instead of a partial result. A missing snapshot can be replaced by a new one.
     const querystring = { allow_partial_search_results: false }
     const request = { method: 'POST', path: '/_search', querystring, body: { pit, ...body } } as const
     const { isFound, bytes } = await list.send(request, signal)
@@ -131,23 +134,24 @@ function listSnapshot(list: SearchedList, opened: OpenedPointInTime): ListSnapsh
   }
 }
 
-/** Without the total, Elasticsearch tries to skip non-competitive hits, which takes longer in a snapshot. */
+/** The total is requested, although nothing reads it: without it, Elasticsearch tries to skip non-competitive hits, which takes longer in a snapshot. */
 const inOrder = { sort: newestFirst, track_total_hits: true }
 
 const bucketsSchema = z.object({
   counts: z.object({ buckets: z.array(z.object({ key: z.int().default(0), doc_count: z.int() })) }),
 })
 
-/** Descending, as Elasticsearch sorts them. */
+/** All characters that an id may have, in the descending order of Elasticsearch. */
 const idCharacters = [...'zyxwvutsrqponmlkjihgfedcba_ZYXWVUTSRQPONMLKJIHGFEDCBA:9876543210.-']
 const sortKeyBegins = (prefix: string): Clause => ({ prefix: { position: prefix } })
 
+/** What a method of `ListCounts` resolves with: a common prefix, or counts. */
 type CountResult = string | readonly object[]
 
 const estimatedBytesPerCount = 64
 /** Of a cache key. */
 const bytesPerCharacter = 2
-/** Cached, because the next page needs most counts again. */
+/** By filter and parameters of the method. Cached, because the next page needs most counts again. */
 type CountCache = LRUCache<string, CountResult>
 const createCountCache = (): CountCache =>
   new LRUCache({
@@ -155,6 +159,7 @@ const createCountCache = (): CountCache =>
     sizeCalculation: (counts, key) => bytesPerCharacter * key.length + estimatedBytesPerCount * (counts.length + 1),
   })
 
+/** `keyPrefix`: of the cache keys of one filter. `search` searches the rows of this filter that match `clauses`. */
 function listCounts(
   cache: CountCache,
   keyPrefix: string,
@@ -182,19 +187,20 @@ function listCounts(
       cachedCounts(prefix, async () => {
         const filters = [...idCharacters.map((next) => sortKeyBegins(prefix + next)), { term: { position: prefix } }]
         const buckets = await bucketsOf([], { filters: { filters } })
-        // The last filter matches the sort key that is `prefix` itself: newest first, it comes after longer sort keys.
-        const steps = buckets.map(({ doc_count }, at) => ({ character: idCharacters[at], count: doc_count }))
-        return steps.filter(({ count }) => count > 0)
+        // The last filter, for which there is no character, matches the sort key that is `prefix` itself: newest first, it comes after longer sort keys.
+        const counts = buckets.map(({ doc_count }, index) => ({ character: idCharacters[index], count: doc_count }))
+        return counts.filter(({ count }) => count > 0)
       }),
     idsBeginWith: (prefix) =>
       cachedCounts(['ids', prefix], async () => {
-        const ends = [newestFirst, oldestFirst].map((sort) =>
-          search([sortKeyBegins(prefix)], { ...inOrder, ...keysOnly('summary'), sort, size: 1 }),
-        )
-        const [newest, oldest] = (await Promise.all(ends)).flatMap((end) =>
-          hits.keysIn(end, 'summary').map(({ id }) => id),
-        )
-        return commonPrefix(newest ?? '', oldest ?? '')
+        // Ids are sorted: a prefix of the first and the last id is a prefix of all.
+        const idOfFirst = async (sort: typeof newestFirst | typeof oldestFirst): Promise<string> => {
+          const body = { ...inOrder, ...keysOnly('summary'), sort, size: 1 }
+          const [key] = hits.keysIn(await search([sortKeyBegins(prefix)], body), 'summary')
+          return key?.id ?? ''
+        }
+        const [newest, oldest] = await Promise.all([idOfFirst(newestFirst), idOfFirst(oldestFirst)])
+        return commonPrefix(newest, oldest)
       }),
   }
 }

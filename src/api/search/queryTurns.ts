@@ -1,10 +1,10 @@
-/** Resolves with what `send` resolves with. `bytes`: the most that the query returns. `signal` aborts at the query's deadline. */
-export type RunQuery = <Answer>(send: (signal: AbortSignal) => Promise<Answer>, bytes?: number) => Promise<Answer>
+/** Calls `send`, and resolves with its result. `mostBytes`: the most that the query returns. `signal` aborts at the query's deadline. */
+export type RunQuery = <Answer>(send: (signal: AbortSignal) => Promise<Answer>, mostBytes?: number) => Promise<Answer>
 
 /**
- * Lets one request query Elasticsearch, and reserve memory for its answer, in its team's turn (`queryQueue.ts`). While Elasticsearch is
- * overloaded, a query is repeated, up to six times and until its deadline. Without a turn in time, rejects: with 429 if the team uses its whole share,
- * with 503 if other teams use the room. Everything that waits or runs is aborted when the client disconnects.
+ * By these functions a request waits for its team's turn (`queryQueue.ts`): to query Elasticsearch, and to reserve memory for its answer. They reject
+ * if the turn does not come in time: with 429 if the team uses its whole share, with 503 if other teams use all capacity. A query that finds
+ * Elasticsearch overloaded is repeated, up to six times and until its deadline. When the client disconnects, all that waits or runs is aborted.
  */
 export interface QueryTurns {
   /** Runs a query for a whole answer: waits up to two seconds for a turn, and ends five seconds after the call. */

@@ -7,13 +7,14 @@ import { ElasticsearchUnavailable, type SearchClient, type SearchRequest } from 
 
 type Shard = NonNullable<SearchRequest['shard']>
 
-/** `isOnly`: the shard has no replica. `searched`: the index or alias to search. */
+/** `isOnly`: the shard has no replica. `searched`: the index or alias to search on this node. */
 type FoundPrimary = { readonly node: string; readonly isOnly: boolean; readonly searched: string }
 
 const maxCached = 10_000
+/** Before the primary is requested again. */
 const pauseMs = 25
 /** How long a primary without replicas is cached: no other copy can be promoted in its place. */
-const onlyCopyMs = 1_000
+const cacheLifeMs = 1_000
 
 const copySchema = z.object({
   primary: z.boolean(),
@@ -23,8 +24,8 @@ const copySchema = z.object({
 const shardsSchema = z.object({ shards: z.array(z.array(copySchema)).default([]) })
 
 /**
- * Sends searches of a shard to its primary. Before each search, requests from the master which node has the primary; for a shard without replicas, at
- * most once a second. Replicas may show writes that a promotion rolls back:
+ * Makes a client that sends each search of a shard to the shard's primary. Before each search, it requests from the master which node has the primary;
+ * for a shard without replicas, at most once a second. It searches no replicas, because these may show writes that a promotion rolls back:
  *
  * 1. An indexer writes `a@7` (revision 7 of `a`) to the primary and replica 1. A client reads `a@7` from replica 1.
  * 2. The primary is lost. Replica 2, without `a@7`, is promoted.
@@ -33,31 +34,33 @@ const shardsSchema = z.object({ shards: z.array(z.array(copySchema)).default([])
  * Also, a node that has not noticed its removal by the master would answer from its outdated copy for ever. `elapsedMs`: a monotonic clock.
  */
 export function readPrimaries(client: SearchClient, elapsedMs: () => number): SearchClient {
-  const onlyCopies = new LRUCache<string, { readonly primary: FoundPrimary; readonly sinceMs: number }>({
+  /** Primaries without replicas. */
+  const onlyCopies = new LRUCache<string, { readonly primary: FoundPrimary; readonly requestedMs: number }>({
     max: maxCached,
   })
 
   const primaryOf = async (shard: Shard, signal: AbortSignal): Promise<FoundPrimary | undefined> => {
     const name = nameOf(shard)
-    const sinceMs = elapsedMs()
+    const nowMs = elapsedMs()
     const cached = onlyCopies.get(name)
     // From the cache: only the node. The alias is searched, because it may point to another index by now.
-    if (cached !== undefined && sinceMs - cached.sinceMs < onlyCopyMs)
+    if (cached !== undefined && nowMs - cached.requestedMs < cacheLifeMs)
       return { ...cached.primary, searched: shard.alias }
     const primary = await findPrimary(client, shard, signal)
-    if (primary?.isOnly === true) onlyCopies.set(name, { primary, sinceMs })
+    if (primary?.isOnly === true) onlyCopies.set(name, { primary, requestedMs: nowMs })
     else onlyCopies.delete(name)
     return primary
   }
   const send: SearchClient['send'] = async (request, signal) => {
     const { shard, querystring } = request
     if (shard === undefined) return await client.send(request, signal)
+    // Until an answer, another failure than `ignoreMovedPrimary` ignores, or the deadline.
     for (;;) {
       const primary = await primaryOf(shard, signal)
       // Elasticsearch answers 404 for a missing index, and its own error for a shard without a primary.
       if (primary === undefined) return await client.send(request, signal)
       const preference = `_only_nodes:${primary.node}`
-      // Not from the cache: the index is searched, because a node with an outdated cluster state may resolve the alias to a former index.
+      // Of a primary that was just requested, the index is searched: a node with an outdated cluster state may resolve the alias to a former index.
       const path = request.path.replace(shard.alias, primary.searched)
       const sent = client.send({ ...request, path, querystring: { ...querystring, preference } }, signal)
       const answer = await sent.catch(ignoreMovedPrimary)
@@ -73,11 +76,12 @@ export function readPrimaries(client: SearchClient, elapsedMs: () => number): Se
 
 const nameOf = ({ alias, teamId }: Shard): string => `${alias} ${teamId}`
 
-/** Throws, unless the node has lost its copy or has no such index: then the primary is requested again. */
+/** Returns undefined if the node has lost its copy, or has no such index: then the primary is requested again. Throws every other error. */
 function ignoreMovedPrimary(error: unknown): undefined {
   if (!(error instanceof ElasticsearchUnavailable) || !['no-copy', 'missing-index'].includes(error.reason)) throw error
 }
 
+/** Undefined if the index does not exist, or its shard has no primary on any node. */
 async function findPrimary(
   client: SearchClient,
   { alias, teamId }: Shard,
@@ -88,7 +92,10 @@ async function findPrimary(
   return primary?.node ? { node: primary.node, isOnly: copies.length === 1, searched: primary.index } : undefined
 }
 
-/** Throws for an index of an earlier release, which may lack fields that this release searches. */
+/**
+ * Requests the copies (primaries and replicas) of all shards of the indices; with `routing: { routing }`, of the one shard of this routing value. Empty
+ * if an index does not exist. Throws for an index of an earlier release, which may lack fields that this release searches.
+ */
 export async function findCopies(client: SearchClient, aliases: string, routing: object, signal: AbortSignal) {
   const { indexPrefix, hasAnswers, send } = client
   const filter_path = 'shards.primary,shards.index,shards.node'

@@ -2,31 +2,37 @@ import { clampToInstants, toInstant } from '../../core/model/instant.ts'
 import { type Clause, createdWithin, type TimeSpan } from './clauses.ts'
 import type { KeyRange, ListCounts } from './listSnapshot.ts'
 
-/** Adjacent rows: all of a time span, or, within one millisecond, all between two sort keys (`clauses.ts`). */
+/** Adjacent rows of a list: all of a time span, or, within one millisecond, all between two sort keys (creation time, `|`, id), both inclusive. */
 type RowGroup = TimeSpan & {
   readonly sortKeys?: { readonly oldest: string; readonly newest: string }
   readonly count: number
+  /** Counts the rows of smaller groups, which together are this group, newest first. */
   divide(): Promise<readonly RowGroup[]>
 }
 
-/** Histogram intervals; each divides the former interval. The years 0000 to 9999 fit into 65,536 buckets of 90 days. */
+/** Intervals of successive histograms: 90 days, 3 hours, 10 s, 1 ms. The years 0000 to 9999 fit into 65,536 buckets of 90 days. */
 const stepsMs = [90 * 86_400_000, 3 * 3_600_000, 10_000, 1]
 /** The most rows that Elasticsearch skips before a page. */
 const maxSkip = 100
-/** Groups with more rows are divided before they are searched. */
+/** A page begins and ends in groups of at most so many rows. */
 const maxGroupRows = 1_000
 /** Sorts after all characters of ids. */
 const afterAll = '\u{10ffff}'
 
 export interface PageRange {
   readonly total: number
-  /** Undefined past the end. */
+  /** Undefined for a page past the end of the list. */
   readonly range: KeyRange | undefined
 }
 
 /**
- * Finds the range of sort keys with the `limit` rows from `offset` on, by counting. Counts the rows per 90 days; then, within the 90 days of the
- * page's first row, per 3 hours, and so on; likewise for the page's last row. The range has at most `2 * maxGroupRows` rows more than the page.
+ * Finds, by counting, the range of sort keys that contains the `limit` rows from `offset` on:
+ *
+ * 1. Counts the rows of every 90 days.
+ * 2. Within the 90 days of the page's first row, counts the rows of every 3 hours, and so on, until the first row is in a small group.
+ * 3. Does the same for the page's last row. The range is everything from the one group to the other.
+ *
+ * So the range has at most `2 * maxGroupRows` rows more than the page.
  */
 export async function rangeOfPage(list: ListCounts, offset: number, limit: number): Promise<PageRange> {
   const groups = await groupsByTime(list)
@@ -42,7 +48,7 @@ export const countRows = async (list: ListCounts): Promise<number> => totalOf(aw
 
 const totalOf = (groups: readonly RowGroup[]): number => groups.reduce((sum, { count }) => sum + count, 0)
 
-/** Splits a list, or only the `groups`, into ranges of at most `limit` rows, newest first. */
+/** Splits a list, or only the `groups`, into ranges of at most `limit` rows, newest first: joins small groups, and divides large ones. */
 export async function* rangesOfRows(
   list: ListCounts,
   limit: number,
@@ -50,10 +56,10 @@ export async function* rangesOfRows(
 ): AsyncGenerator<{ readonly clause: Clause; readonly count: number }, void, undefined> {
   let joinedGroups: RowGroup[] = []
   let count = 0
-  const range = (newest: RowGroup) => ({ clause: clauseBetween(newest, joinedGroups.at(-1) ?? newest), count })
+  const joinedRange = (newest: RowGroup) => ({ clause: clauseBetween(newest, joinedGroups.at(-1) ?? newest), count })
   for (const group of groups ?? (await groupsByTime(list))) {
     if (joinedGroups[0] !== undefined && count + group.count > limit) {
-      yield range(joinedGroups[0])
+      yield joinedRange(joinedGroups[0])
       joinedGroups = []
       count = 0
     }
@@ -63,9 +69,10 @@ export async function* rangesOfRows(
       count += group.count
     }
   }
-  if (joinedGroups[0] !== undefined) yield range(joinedGroups[0])
+  if (joinedGroups[0] !== undefined) yield joinedRange(joinedGroups[0])
 }
 
+/** Divides a list, or a time span of it, into steps of creation time: first by the longest of `stepsMs`, then by the next ones, then by id. */
 async function groupsByTime(
   list: ListCounts,
   span?: TimeSpan,
@@ -75,28 +82,34 @@ async function groupsByTime(
   return steps.map(({ startMs, count }) => {
     const step = { fromMs: startMs, toMs: startMs + stepMs - 1 }
     const divide = () =>
-      finerStepsMs.length > 0 ? groupsByTime(list, step, finerStepsMs) : groupsById(list, step, prefixOf(startMs))
+      finerStepsMs.length > 0 ? groupsByTime(list, step, finerStepsMs) : groupsById(list, step, timePrefix(startMs))
     return { ...step, count, divide }
   })
 }
 
-/** Divides a millisecond by the next character of the ids. If all ids share this character, their common prefix is skipped at once. */
-async function groupsById(list: ListCounts, moment: TimeSpan, prefix: string): Promise<readonly RowGroup[]> {
+/**
+ * Divides the rows of one `millisecond` whose sort keys begin with `prefix`, by the next character. If all have the same next character, the further
+ * division skips their whole common prefix at once.
+ */
+async function groupsById(list: ListCounts, millisecond: TimeSpan, prefix: string): Promise<readonly RowGroup[]> {
   const counts = await list.countByCharacter(prefix)
   return counts.map(({ character, count }) => {
-    const oldest = prefix + (character ?? '')
+    const longerPrefix = prefix + (character ?? '')
     const divide = async () => {
-      const isOnlyCharacter = counts.length === 1
-      const next = isOnlyCharacter ? prefixOf(moment.fromMs) + (await list.idsBeginWith(oldest)) : oldest
-      return await groupsById(list, moment, next)
+      const hasOneCharacter = counts.length === 1
+      const commonPrefix = hasOneCharacter
+        ? timePrefix(millisecond.fromMs) + (await list.idsBeginWith(longerPrefix))
+        : longerPrefix
+      return await groupsById(list, millisecond, commonPrefix)
     }
-    const newest = character === undefined ? oldest : oldest + afterAll
-    return { ...moment, sortKeys: { oldest, newest }, count, divide }
+    // Without a next character, the sort key ends here.
+    const newest = character === undefined ? longerPrefix : longerPrefix + afterAll
+    return { ...millisecond, sortKeys: { oldest: longerPrefix, newest }, count, divide }
   })
 }
 
 /**
- * Finds the group of the row at `offset`, with at most `maxGroupRows` rows. `skip`: the rows of this group before that row, at most
+ * Finds the group of the row at `offset`, with at most `maxGroupRows` rows. `skip`: how many rows of this group are before that row, at most
  * `mostSkipped`.
  */
 async function locate(
@@ -106,22 +119,23 @@ async function locate(
 ): Promise<{ readonly group: RowGroup; readonly skip: number }> {
   let skip = offset
   for (const group of groups) {
-    if (skip < group.count)
-      return skip <= mostSkipped && group.count <= maxGroupRows
-        ? { group, skip }
-        : await locate(await group.divide(), skip, mostSkipped)
+    if (skip < group.count) {
+      const isSmallEnough = skip <= mostSkipped && group.count <= maxGroupRows
+      return isSmallEnough ? { group, skip } : await locate(await group.divide(), skip, mostSkipped)
+    }
     skip -= group.count
   }
   throw new Error('the counts of a snapshot do not add up')
 }
 
+/** Matches all rows from the oldest of one group to the newest of another. */
 function clauseBetween(newest: RowGroup, oldest: RowGroup): Clause {
   if (newest.sortKeys === undefined && oldest.sortKeys === undefined)
     return createdWithin({ fromMs: oldest.fromMs, toMs: newest.toMs })
-  const gte = oldest.sortKeys?.oldest ?? prefixOf(oldest.fromMs)
-  const lte = newest.sortKeys?.newest ?? prefixOf(newest.toMs) + afterAll
+  const gte = oldest.sortKeys?.oldest ?? timePrefix(oldest.fromMs)
+  const lte = newest.sortKeys?.newest ?? timePrefix(newest.toMs) + afterAll
   return { range: { position: { gte, lte } } }
 }
 
-/** The common prefix of all sort keys of a millisecond. Clamped, because the first step may begin before the first valid instant. */
-const prefixOf = (epochMs: number): string => `${toInstant(clampToInstants(epochMs))}|`
+/** What all sort keys of a millisecond begin with. Clamped, because the first step may begin before the first valid instant. */
+const timePrefix = (epochMs: number): string => `${toInstant(clampToInstants(epochMs))}|`

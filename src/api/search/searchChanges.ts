@@ -4,22 +4,22 @@ import type { LogPosition } from '../../core/model/logPosition.ts'
 import { type Clause, sizeField } from './clauses.ts'
 import { findDetails } from './exportRows.ts'
 import { type SearchAnswer, searchTeam } from './hits.ts'
-import type { ListAt } from './indexReader.ts'
+import type { VersionedList } from './indexReader.ts'
 import { hasLarge, mostBytesOf, mostPartBytes, readParts } from './largeRows.ts'
 import type { QueryTurns, RunQuery } from './queryTurns.ts'
 import { AnswerTooLong, ElasticsearchUnavailable } from './searchClient.ts'
 import { maxPageBytes, type PickRow } from './searchPage.ts'
 
-/** Log positions of one partition, from `from` (inclusive) to `below` (exclusive). */
+/** Log positions (partition and offset as one number) of one partition, from `from` (inclusive) to `below` (exclusive). */
 export type PositionRange = { readonly from: LogPosition; readonly below: LogPosition }
 
-/** A search for one page of a walk. A walk reads all changes from a cursor to the positions that were visible when the walk began (`changes.ts`). */
+/** A search for one page of a walk: of all changes from a cursor to the positions below which all was searchable when the walk began (`changes.ts`). */
 export type ChangesSearch = {
-  readonly list: ListAt
+  readonly list: VersionedList
   /** The rest of the walk, in ascending order. */
   readonly ranges: readonly PositionRange[]
-  /** If several rows share the first log position: the sort key (`clauses.ts`) of the row after which to begin. */
-  readonly after: string | undefined
+  /** As in `PlaceInWalk`, if the first range begins at such a place. */
+  readonly afterSortKey: string | undefined
   /** Whether the first range may fill the page. If so, this range is searched alone first, which is faster. */
   readonly isLong: boolean
   readonly hasDeletions: boolean
@@ -29,19 +29,19 @@ export type ChangesSearch = {
 }
 
 /**
- * Where a page begins: at a log position; among rows that share it, after the row whose sort key is `after`. Only rows that a rebuild has
- * carried over from a replaced log share a log position: 0.
+ * Where a page begins: at a log position; among rows that share this position, after the row with the sort key `afterSortKey` (creation time, then id).
+ * Only rows that a rebuild has copied, because the topic was replaced by another log, share a position: 0.
  */
-export type PlaceInWalk = { readonly at: LogPosition; readonly after: string | undefined }
+export type PlaceInWalk = { readonly logPosition: LogPosition; readonly afterSortKey: string | undefined }
 
-/** `next` is undefined after the last row. */
+/** `next` is undefined if the walk has no more rows. */
 export type ChangesPage = { readonly items: readonly Buffer[]; readonly next: PlaceInWalk | undefined }
 
-type Row = { readonly at: LogPosition; readonly sortKey: string | undefined; readonly item: Buffer }
-/** A row before it is read. A deletion has no `sortKey`. `bytes`: undefined for a row that is not large (`largeBytes`). */
-type ChangeKey = {
-  readonly at: LogPosition
-  readonly sortKey: string | undefined
+/** A deletion has no `sortKey`. */
+type RowPlace = { readonly logPosition: LogPosition; readonly sortKey: string | undefined }
+type Row = RowPlace & { readonly item: Buffer }
+/** A row before it is read. `bytes`: undefined for a row that is not large (`largeBytes`). */
+type ChangeKey = RowPlace & {
   readonly id: EntityId
   readonly changedAt: string
   readonly isDeleted: boolean
@@ -54,29 +54,31 @@ type RowsPage = { readonly rows: readonly Row[]; readonly next: PlaceInWalk | un
  * read gets a position above the walk's target, and comes in the next walk. If all rows of a page have changed, the next page is read at once.
  */
 export async function searchChanges(changes: ChangesSearch, turns: QueryTurns): Promise<ChangesPage> {
-  let { ranges, after } = changes
+  let { ranges, afterSortKey } = changes
   while (ranges.length > 0) {
-    const page = await readRowsPage({ ...changes, ranges, after }, turns)
+    const page = await readRowsPage({ ...changes, ranges, afterSortKey }, turns)
     const { rows, next } = withinPage(page)
-    ranges = next === undefined ? [] : rangesFrom(ranges, next.at)
-    const [first] = ranges
-    after = first?.from === next?.at ? next?.after : undefined
-    if (rows.length > 0) return { items: rows.map(({ item }) => item), next: first && { at: first.from, after } }
+    ranges = next === undefined ? [] : rangesFrom(ranges, next.logPosition)
+    const logPosition = ranges[0]?.from
+    afterSortKey = logPosition === next?.logPosition ? next?.afterSortKey : undefined
+    const nextPlace = logPosition === undefined ? undefined : { logPosition, afterSortKey }
+    if (rows.length > 0) return { items: rows.map(({ item }) => item), next: nextPlace }
   }
   return { items: [], next: undefined }
 }
 
+/** The rest of the ranges, from `position` on. */
 export const rangesFrom = (ranges: readonly PositionRange[], position: LogPosition): readonly PositionRange[] =>
   ranges
     .map(({ from, below }) => ({ from: from < position ? position : from, below }))
     .filter(({ from, below }) => from < below)
 
-/** The rows that fit into a page; at least one row. */
+/** The first rows, which fit into a page together; at least one row. */
 function withinPage({ rows, next }: RowsPage): RowsPage {
   let bytes = 0
-  const end = rows.findIndex(({ item }, at) => {
+  const end = rows.findIndex(({ item }, index) => {
     bytes += item.length
-    return at > 0 && bytes > maxPageBytes
+    return index > 0 && bytes > maxPageBytes
   })
   return end === -1 ? { rows, next } : { rows: rows.slice(0, end), next: placeAfter(rows[end - 1]) }
 }
@@ -92,7 +94,7 @@ async function readRowsPage(changes: ChangesSearch, turns: QueryTurns): Promise<
   }
 }
 
-/** For a list without large rows: one or two searches (`readUpToLimit`). */
+/** One or two searches (`readUpToLimit`). Rejects with `AnswerTooLong` if a search would return more than `mostPartBytes`. */
 async function readSmallRows(changes: ChangesSearch, turns: QueryTurns): Promise<RowsPage> {
   const mostBytes = Math.min(changes.limit * largeBytes, mostPartBytes)
   const release = await turns.reserve(mostBytes)
@@ -116,12 +118,12 @@ async function readByKeys(changes: ChangesSearch, turns: QueryTurns): Promise<Ro
   )
   const keys = keysOfOnePage(allKeys)
   if (keys.length === 0) return { rows: [], next: undefined }
-  // The first row may be larger than a page.
+  // Reading ends with the part that fills the page. The first row may be larger than a page.
   await turns.reserve(Math.max(keys[0]?.bytes ?? 0, Math.min(mostBytesOf(keys), maxPageBytes + mostPartBytes)))
   const rows: Row[] = []
   let keysRead = 0
   let bytes = 0
-  const readRows = entityPart === 'detail' ? readWhole : readSummaries
+  const readRows = entityPart === 'detail' ? readDetails : readSummaries
   const read = async (keysOfPart: readonly ChangeKey[], mostBytes: number): Promise<readonly Buffer[]> => {
     const rowsOfPart = await readRows(changes, keysOfPart, mostBytes, turns.run)
     rows.push(...rowsOfPart)
@@ -139,9 +141,9 @@ async function readByKeys(changes: ChangesSearch, turns: QueryTurns): Promise<Ro
 /** The first keys whose large rows fit into a page together; at least one key. */
 function keysOfOnePage(keys: readonly ChangeKey[]): readonly ChangeKey[] {
   let largeRowBytes = 0
-  const end = keys.findIndex(({ bytes = 0 }, at) => {
+  const end = keys.findIndex(({ bytes = 0 }, index) => {
     largeRowBytes += bytes
-    return at > 0 && largeRowBytes > maxPageBytes
+    return index > 0 && largeRowBytes > maxPageBytes
   })
   return end === -1 ? keys : keys.slice(0, end)
 }
@@ -150,36 +152,35 @@ function keysOfOnePage(keys: readonly ChangeKey[]): readonly ChangeKey[] {
 const nextAfter = (rows: readonly RowPlace[], limit: number): PlaceInWalk | undefined =>
   rows.length < limit ? undefined : placeAfter(rows.at(-1))
 
-type RowPlace = Pick<Row, 'at' | 'sortKey'>
-
 const sharedPosition = 0
 
 /**
- * Rows that were carried over share position 0. After such a row, the next page begins at position 0, with the row's sort key. A
- * deletion at position 0 has no sort key and sorts after these rows: after it, the next page begins at position 1.
+ * After a row that shares position 0 (`PlaceInWalk`), the next page begins at position 0, after the row's sort key. A deletion at position 0 has no
+ * sort key and sorts after these rows: after it, the next page begins at position 1.
  */
 function placeAfter(row: RowPlace | undefined): PlaceInWalk | undefined {
   if (row === undefined) return undefined
-  const isShared = row.at === sharedPosition && row.sortKey !== undefined
-  return isShared ? { at: row.at, after: row.sortKey } : { at: (row.at + 1) as LogPosition, after: undefined }
+  const { logPosition, sortKey } = row
+  if (logPosition === sharedPosition && sortKey !== undefined) return { logPosition, afterSortKey: sortKey }
+  return { logPosition: (logPosition + 1) as LogPosition, afterSortKey: undefined }
 }
 
 /** At most `limit` rows. With `isLong`, reads the other ranges only if the first has fewer rows. */
 async function readUpToLimit<Item>(
-  { ranges, after, isLong, limit }: ChangesSearch,
-  read: (selection: Pick<ChangesSearch, 'ranges' | 'after' | 'limit'>) => Promise<readonly Item[]>,
+  { ranges, afterSortKey, isLong, limit }: ChangesSearch,
+  read: (selection: Pick<ChangesSearch, 'ranges' | 'afterSortKey' | 'limit'>) => Promise<readonly Item[]>,
 ): Promise<readonly Item[]> {
   const otherRanges = isLong ? ranges.slice(1) : []
-  const rows = await read({ ranges: isLong ? ranges.slice(0, 1) : ranges, after, limit })
+  const rows = await read({ ranges: isLong ? ranges.slice(0, 1) : ranges, afterSortKey, limit })
   if (rows.length >= limit || otherRanges.length === 0) return rows
-  return [...rows, ...(await read({ ranges: otherRanges, after: undefined, limit: limit - rows.length }))]
+  return [...rows, ...(await read({ ranges: otherRanges, afterSortKey: undefined, limit: limit - rows.length }))]
 }
 
 type Options = Readonly<Record<string, unknown>>
 
 /** Finds live rows, with `hasDeletions` also deletions, by log position. Rejects with `AnswerTooLong` above `maxBytes`. */
 function search(
-  { list, hasDeletions, ranges, after, limit: size }: ChangesSearch,
+  { list, hasDeletions, ranges, afterSortKey, limit: size }: ChangesSearch,
   options: Options,
   signal: AbortSignal,
   maxBytes = mostPartBytes,
@@ -187,13 +188,12 @@ function search(
 ): Promise<SearchAnswer> {
   const { teamId } = list
   const ofTeam = { term: { teamId } }
-  const owned = hasDeletions ? anyOf([ofTeam, { term: { 'tombstone.teamId': teamId } }]) : ofTeam
+  const rowsOfTeam = hasDeletions ? anyOf([ofTeam, { term: { 'tombstone.teamId': teamId } }]) : ofTeam
   const inRanges = anyOf(ranges.map(({ from, below }) => ({ range: { logPosition: { gte: from, lt: below } } })))
-  const query: Clause = { bool: { filter: [owned, inRanges, ...filter] } }
+  const query: Clause = { bool: { filter: [rowsOfTeam, inRanges, ...filter] } }
   const paging = { sort: [{ logPosition: 'asc' }, { position: 'asc' }], size, track_total_hits: false }
-  const from = after === undefined ? {} : { search_after: [sharedPosition, after] }
-  const body = { query, ...paging, ...from, ...options }
-  return searchTeam(list, body, signal, maxBytes)
+  const beginning = afterSortKey === undefined ? {} : { search_after: [sharedPosition, afterSortKey] }
+  return searchTeam(list, { query, ...paging, ...beginning, ...options }, signal, maxBytes)
 }
 
 const anyOf = (clauses: readonly Clause[]): Clause => ({ bool: { should: [...clauses], minimum_should_match: 1 } })
@@ -205,7 +205,7 @@ const changeKeysOnly = (entityPart: EntityPart): Options => ({
 
 type Hit = SearchAnswer['hits'][number]
 
-function positionOf({ sort }: Hit): LogPosition {
+function logPositionOf({ sort }: Hit): LogPosition {
   const position = sort?.[0]
   if (typeof position === 'number') return position as LogPosition
   throw new ElasticsearchUnavailable('partial', 'a hit has no position')
@@ -216,6 +216,9 @@ function sortKeyOf({ sort }: Hit): string | undefined {
   return typeof sortKey === 'string' ? sortKey : undefined
 }
 
+const placeOf = (hit: Hit): RowPlace => ({ logPosition: logPositionOf(hit), sortKey: sortKeyOf(hit) })
+
+/** Reads the hits of a search with `changeKeysOnly`. A deletion was changed when it was deleted. */
 function changeKeysIn({ hits }: SearchAnswer, entityPart: EntityPart): readonly ChangeKey[] {
   return hits.map((hit) => {
     const [deletedAt] = hit.fields?.['tombstone.deletedAt'] ?? []
@@ -223,8 +226,7 @@ function changeKeysIn({ hits }: SearchAnswer, entityPart: EntityPart): readonly 
     const [size] = hit.fields?.[sizeField(entityPart)] ?? []
     const bytes = size === undefined ? undefined : Number(size)
     const isDeleted = deletedAt !== undefined
-    const sortKey = sortKeyOf(hit)
-    return { at: positionOf(hit), sortKey, id: idOf(hit), changedAt: timeOf(changedAt), isDeleted, bytes }
+    return { ...placeOf(hit), id: idOf(hit), changedAt: timeOf(changedAt), isDeleted, bytes }
   })
 }
 
@@ -238,57 +240,54 @@ const timeOf = (time: string | undefined): string => {
   throw new ElasticsearchUnavailable('partial', 'a hit has no time of change')
 }
 
+/** Only hits that are not deletions have a summary. */
 function changeRowsIn({ hits, summaries }: SearchAnswer, pick: PickRow): readonly Row[] {
-  let next = 0
+  let nextSummary = 0
   return hits.map((hit): Row => {
     const { changedAt, tombstone } = hit._source ?? {}
-    const at = positionOf(hit)
-    const sortKey = sortKeyOf(hit)
-    if (tombstone !== undefined) return { at, sortKey, item: deletedItem(idOf(hit), tombstone.deletedAt) }
-    const summary = summaries[next++]
+    if (tombstone !== undefined) return { ...placeOf(hit), item: deletedItem(idOf(hit), tombstone.deletedAt) }
+    const summary = summaries[nextSummary++]
     if (summary === undefined) throw new ElasticsearchUnavailable('partial', 'a hit has no summary')
-    return { at, sortKey, item: liveItem(pick(summary), timeOf(changedAt)) }
+    return { ...placeOf(hit), item: liveItem(pick(summary), timeOf(changedAt)) }
   })
 }
 
 type ReadRows = (
   changes: ChangesSearch,
   keys: readonly ChangeKey[],
-  bytes: number,
+  mostBytes: number,
   runQuery: RunQuery,
 ) => Promise<readonly Row[]>
 
 /** Leaves out rows that have changed after their keys were read. */
-const readSummaries: ReadRows = async (changes, keys, bytes, runQuery) => {
-  const first = keys[0]
-  const last = keys.at(-1)
+const readSummaries: ReadRows = async (changes, keys, mostBytes, runQuery) => {
+  const [first, last] = [keys[0], keys.at(-1)]
   if (first === undefined || last === undefined) return []
-  const ranges = rangesFrom(changes.ranges, first.at).flatMap(({ from, below }) =>
-    from > last.at ? [] : [{ from, below: Math.min(below, last.at + 1) as LogPosition }],
+  const ranges = rangesFrom(changes.ranges, first.logPosition).flatMap(({ from, below }) =>
+    from > last.logPosition ? [] : [{ from, below: Math.min(below, last.logPosition + 1) as LogPosition }],
   )
-  // A list document has more than its summary, and `bytes` counts summaries alone.
-  const maxBytes = bytes + mostPartBytes
+  // A list document has more than its summary, and `mostBytes` counts summaries alone.
+  const maxBytes = mostBytes + mostPartBytes
   const { teamId } = changes.list
   const withIds: Clause = { ids: { values: keys.map(({ id }) => documentId(teamId, id)) } }
-  const narrowed = { ...changes, ranges, after: undefined, limit: keys.length }
-  const answer = runQuery((signal) => search(narrowed, {}, signal, maxBytes, [withIds]), bytes)
+  const rowsOfKeys = { ...changes, ranges, afterSortKey: undefined, limit: keys.length }
+  const answer = runQuery((signal) => search(rowsOfKeys, {}, signal, maxBytes, [withIds]), mostBytes)
   return changeRowsIn(await answer, changes.pick)
 }
 
 /**
- * Reads whole entities, which may be newer than their keys. An entity that was deleted since is left out: the deletion comes in the next walk.
+ * Reads details, which may be newer than their keys. An entity that was deleted since is left out: the deletion comes in the next walk.
  *
- * If Elasticsearch has accepted a record's list document and refused its detail, the record is a dead letter, but has a row: with the former detail;
- * without one, the row is left out. When the dead letter is replayed, the row gets a new position (`listToRepeat` of the indexer), and comes in a
- * later walk.
+ * Elasticsearch may accept the list document of a record and refuse its detail. The record becomes a dead letter, but its row is found: it gets the
+ * former detail; without one, it is left out. When the dead letter is replayed, the row gets a new position, and comes in a later walk.
  */
-const readWhole: ReadRows = async ({ list, pick }, keys, bytes, runQuery) => {
-  const live = keys.filter(({ isDeleted }) => !isDeleted).map(({ id }) => id)
-  const details = live.length === 0 ? new Map() : await findDetails(list, live, bytes, runQuery)
-  return keys.flatMap(({ at, sortKey, id, changedAt, isDeleted }): readonly Row[] => {
-    if (isDeleted) return [{ at, sortKey, item: deletedItem(id, changedAt) }]
+const readDetails: ReadRows = async ({ list, pick }, keys, mostBytes, runQuery) => {
+  const liveIds = keys.filter(({ isDeleted }) => !isDeleted).map(({ id }) => id)
+  const details = liveIds.length === 0 ? new Map() : await findDetails(list, liveIds, mostBytes, runQuery)
+  return keys.flatMap(({ logPosition, sortKey, id, changedAt, isDeleted }): readonly Row[] => {
+    if (isDeleted) return [{ logPosition, sortKey, item: deletedItem(id, changedAt) }]
     const detail: unknown = details.get(id)
-    return detail instanceof Buffer ? [{ at, sortKey, item: liveItem(pick(detail), changedAt) }] : []
+    return detail instanceof Buffer ? [{ logPosition, sortKey, item: liveItem(pick(detail), changedAt) }] : []
   })
 }
 

@@ -9,11 +9,11 @@ export type SearchRequest = {
   readonly path: string
   readonly querystring?: Readonly<Record<string, string | boolean>>
   readonly body?: Readonly<Record<string, unknown>>
-  /** For a request to one team's shard, which `readPrimaries.ts` sends to the primary. `alias`: the searched index, by its read alias or name. */
+  /** Only of a request to one team's shard: `readPrimaries.ts` sends it to the shard's primary. `alias`: the searched index, by its read alias or name. */
   readonly shard?: List & { readonly alias: string }
   /** Above this, the request rejects with `AnswerTooLong`. */
   readonly maxBytes?: number
-  /** Called with an answer of status 200; throws `ElasticsearchUnavailable` if the answer contains a failure. */
+  /** `send` calls it with an answer of status 200. It throws `ElasticsearchUnavailable` if the answer contains a failure. */
   readonly check?: (bytes: Buffer) => void
 }
 
@@ -25,9 +25,10 @@ export type SearchClient = {
   send(request: SearchRequest, signal: AbortSignal): Promise<{ readonly isFound: boolean; readonly bytes: Buffer }>
 }
 
+/** A team's list, and the client with which it is searched. */
 export type SearchedList = SearchClient &
   List & {
-    /** Read in one step with the list version and watermark of the request, which are true of these indices. Undefined: the read aliases are searched. */
+    /** Read from Redis in one step with list version and watermark, which are true of these indices. Undefined: the read aliases are searched. */
     readonly indices: ListIndices | undefined
   }
 
@@ -53,8 +54,9 @@ export class ElasticsearchUnavailable extends Error {
   }
 }
 
-/** A bug, except where only Elasticsearch can validate a parameter, such as a time zone. */
+/** Elasticsearch answers 400: a bug, except where only Elasticsearch can validate a parameter, such as a time zone. */
 export class InvalidSearch extends Error {
+  /** Of the error, such as `zone_rules_exception`. */
   readonly type: string
 
   constructor(detail: string, type: string) {
@@ -64,11 +66,12 @@ export class InvalidSearch extends Error {
   }
 }
 
+/** The response has more than `maxBytes`. */
 export class AnswerTooLong extends Error {
   override readonly name = 'AnswerTooLong'
 }
 
-/** Sends a request to the team's shard of the list or detail index: of the one in `indices`, else of the one with the read alias. */
+/** Sends a request to the team's shard of the list index or detail index (`kind`). Without `indices`, the index is that of the read alias. */
 export async function requestShard(
   { indexPrefix, send, type, teamId, indices }: SearchedList,
   kind: DocumentKind,
@@ -84,12 +87,16 @@ export async function requestShard(
   return bytes
 }
 
-/** Below the deadline of a query, so that a node that hangs causes a timeout: the client avoids a node after a timeout, but not after an abort. */
+/**
+ * Shorter than the deadline of a query (5 s), after which the query is aborted. Elasticsearch's client avoids a node after a timeout, but not after an
+ * abort, so it would go on sending requests to a node that hangs.
+ */
 const requestTimeoutMs = 4_000
 
 export const openSearchClient = (client: Client, indexPrefix: string, hasAnswers: boolean): SearchClient => ({
   indexPrefix,
   hasAnswers,
+  // `_shard`: no option of Elasticsearch's client.
   send: async ({ shard: _shard, check, maxBytes, ...request }, signal) => {
     const { statusCode, body } = await client.transport
       .request<Uint8Array | object>(request, {
@@ -118,9 +125,8 @@ function classifyClientError(error: unknown): unknown {
     const detail = `${status} ${type}`
     if (reason.startsWith(noCopyReason)) return new ElasticsearchUnavailable('no-copy', type)
     if (status === 429 || overloads.has(type)) return new ElasticsearchUnavailable('overloaded', detail)
-    return status === 400 && !notOurFault.has(type)
-      ? new InvalidSearch(detail, type)
-      : new ElasticsearchUnavailable('refused', detail)
+    const isInvalid = status === 400 && !validRequestErrors.has(type)
+    return isInvalid ? new InvalidSearch(detail, type) : new ElasticsearchUnavailable('refused', detail)
   }
   if (error instanceof errors.RequestAbortedError && error.message.startsWith(tooLongMessage))
     return new AnswerTooLong(error.message)
@@ -131,8 +137,12 @@ function classifyClientError(error: unknown): unknown {
     : error
 }
 
-/** Errors of status 400 that are not the fault of the request. */
-const notOurFault = new Set(['index_closed_exception', 'task_cancelled_exception', 'search_phase_execution_exception'])
+/** With these errors, Elasticsearch answers 400 to a valid request. */
+const validRequestErrors = new Set([
+  'index_closed_exception',
+  'task_cancelled_exception',
+  'search_phase_execution_exception',
+])
 
 /** The reason of an error begins so if the node in `preference` has no copy of the shard. */
 export const noCopyReason = 'no data nodes with '
@@ -147,8 +157,9 @@ type Cause = {
   readonly root_cause?: readonly Cause[]
 }
 
+/** Elasticsearch nests errors: the last cause names the reason. */
 function innermost(cause: Cause): Readonly<Record<'type' | 'reason', string>> {
-  const inner = cause.caused_by ?? cause.root_cause?.[0]
-  if (inner) return innermost(inner)
+  const innerCause = cause.caused_by ?? cause.root_cause?.[0]
+  if (innerCause) return innermost(innerCause)
   return { type: String(cause.type ?? 'without a reason'), reason: String(cause.reason ?? '') }
 }

@@ -1,61 +1,62 @@
 import { largeBytes } from '../../core/elasticsearch/documentFormat.ts'
 import { type Filter, type Filters, newestFirst, ofTeam } from './clauses.ts'
 import { expectCount, rowsIn, searchTeam, totalOf } from './hits.ts'
-import type { ListAt } from './indexReader.ts'
+import type { VersionedList } from './indexReader.ts'
 import { hasLarge, mostBytesOf } from './largeRows.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
 import type { QueryTurns } from './queryTurns.ts'
 import { rangeOfPage } from './rowRanges.ts'
 
-/** The first page is 1. */
+/** `page`: its number; the first page is 1. `limit`: rows of a page. */
 export type PageRequest = { readonly page: number; readonly limit: number }
 
+/** `total`: all rows of the list, on all pages. `rows`: the rows of the page, or of a part of it, as JSON. */
 export type RowsFound = { readonly total: number; readonly rows: readonly Buffer[] }
 
-/** Larger pages are streamed in parts. A page without large rows (`largeBytes`) is always smaller. */
+/** A larger page is streamed in parts. A page without large rows is always smaller; a row is large if its summary has more than `largeBytes`. */
 export const maxPageBytes = 2 * 1024 * 1024
 
 /**
- * The weight in `queryQueue.ts` of a page with large rows: a team reads two such pages at a time. Each takes several searches. Among
- * thousands of long titles, such a search costs Elasticsearch as much as many small pages.
+ * So many bytes of the team's share in `queryQueue.ts` are used by the query of a page from a list with large rows: a team reads two such pages at a
+ * time. Each takes several searches. Among thousands of long titles, such a search costs Elasticsearch as much as many small pages.
  */
-const largeListBytes = 8 * 1024 * 1024
+const queryBytesWithLargeRows = 8 * 1024 * 1024
 
-export class LargePage extends Error {}
+/** The page has more than `maxPageBytes`. */
+export class PageTooLarge extends Error {}
 
-/** One page (`searchPage`), with memory reserved for its bytes. Rejects with `LargePage` above `maxPageBytes`. */
+/** One page (`searchPage`), with memory reserved for its bytes. Rejects with `PageTooLarge` above `maxPageBytes`. */
 export async function readPage(
-  list: ListAt,
+  list: VersionedList,
   filters: Filters,
   request: PageRequest,
   turns: QueryTurns,
 ): Promise<RowsFound> {
-  const isLarge = await hasLarge(list, 'summary', turns.run)
-  const bytes = request.limit * largeBytes
-  await turns.reserve(isLarge ? maxPageBytes : bytes)
+  const hasLargeRows = await hasLarge(list, 'summary', turns.run)
+  const mostSmallBytes = request.limit * largeBytes
+  await turns.reserve(hasLargeRows ? maxPageBytes : mostSmallBytes)
   return await turns.run(
-    (signal) => searchPage(list, filters, request, isLarge, signal),
-    isLarge ? largeListBytes : bytes,
+    (signal) => searchPage(list, filters, request, hasLargeRows, signal),
+    hasLargeRows ? queryBytesWithLargeRows : mostSmallBytes,
   )
 }
 
 /**
- * One page, newest first, with the exact total, by the first filter that finds a row. Before offset `deepPageFrom`, each filter takes one search. A
- * deeper page, or a page of a list with large rows, is found by counting in a snapshot.
+ * One page, newest first, with the exact total, of the first filter that finds a row. If the page begins before offset `deepPageFrom`, each filter takes
+ * one search. A deeper page, or a page of a list with large rows, is found by counting in a snapshot.
  */
 export function searchPage(
-  list: ListAt,
+  list: VersionedList,
   filters: Filters,
   request: PageRequest,
-  isLarge: boolean,
+  hasLargeRows: boolean,
   signal: AbortSignal,
 ): Promise<RowsFound> {
   const isDeep = offsetOf(request) >= list.deepPageFrom
-  const read = isLarge ? largePage : deepPage
+  if (!isDeep && !hasLargeRows) return firstFound(filters, (filter) => shallowPage(list, filter, request, signal))
+  const pageIn = hasLargeRows ? pageByKeys : deepPage
   return firstFound(filters, (filter) =>
-    isDeep || isLarge
-      ? list.readSnapshot(list, (snapshot) => read(snapshot, filter, request, signal))
-      : shallowPage(list, filter, request, signal),
+    list.readSnapshot(list, (snapshot) => pageIn(snapshot, filter, request, signal)),
   )
 }
 
@@ -74,11 +75,12 @@ export async function firstFound<Result extends { readonly total: number }>(
 
 const offsetOf = ({ page, limit }: PageRequest): number => (page - 1) * limit
 
-const rowsOn = (request: PageRequest, total: number): number =>
+/** How many rows the page has: fewer than `limit` on the last page, none past it. */
+const rowCountOf = (request: PageRequest, total: number): number =>
   Math.min(request.limit, Math.max(0, total - offsetOf(request)))
 
-/** One search for rows and total: a second search could already see a later change. */
-async function shallowPage(list: ListAt, filter: Filter, request: PageRequest, signal: AbortSignal) {
+/** One search for rows and total: with two searches, a change between them would make the total wrong for the rows. */
+async function shallowPage(list: VersionedList, filter: Filter, request: PageRequest, signal: AbortSignal) {
   const page = { sort: newestFirst, from: offsetOf(request), size: request.limit, track_total_hits: true }
   const answer = await searchTeam(list, { query: ofTeam(list.teamId, filter), ...page }, signal)
   return { total: totalOf(answer), rows: rowsIn(answer) }
@@ -89,17 +91,18 @@ async function deepPage(snapshot: ListSnapshot, filter: Filter, request: PageReq
   return { total, rows: range === undefined ? [] : await snapshot.rows(filter, range, request.limit, signal) }
 }
 
-async function largePage(snapshot: ListSnapshot, filter: Filter, request: PageRequest, signal: AbortSignal) {
+/** Reads the sizes of large rows before the rows. */
+async function pageByKeys(snapshot: ListSnapshot, filter: Filter, request: PageRequest, signal: AbortSignal) {
   const { total, keys } = await findPageKeys(snapshot, filter, request, signal)
-  if (mostBytesOf(keys) > maxPageBytes) throw new LargePage()
+  if (mostBytesOf(keys) > maxPageBytes) throw new PageTooLarge()
   return { total, rows: keys.length === 0 ? [] : await snapshot.rowsOf(keys, signal) }
 }
 
-/** Reads keys, but no rows. */
+/** Reads the keys of a page, with the sizes of large rows, but no rows. */
 export async function findPageKeys(snapshot: ListSnapshot, filter: Filter, request: PageRequest, signal: AbortSignal) {
   const { total, range } = await rangeOf(snapshot, filter, request, signal)
   const keys = range === undefined ? [] : await snapshot.keys(filter, range, request.limit, signal)
-  return { total, keys: expectCount(rowsOn(request, total), keys) }
+  return { total, keys: expectCount(rowCountOf(request, total), keys) }
 }
 
 function rangeOf(snapshot: ListSnapshot, filter: Filter, request: PageRequest, signal: AbortSignal) {
@@ -107,7 +110,7 @@ function rangeOf(snapshot: ListSnapshot, filter: Filter, request: PageRequest, s
   return rangeOfPage(counts, offsetOf(request), request.limit)
 }
 
-/** Makes an item from a row (`pickFields`). */
+/** Makes an item of the answer from a row: the same JSON, or only the members of the parameter `fields` (`pickFields`). */
 export type PickRow = (row: Buffer) => Buffer
 
 export const renderPage = (request: PageRequest, { total, rows }: RowsFound, pick: PickRow): Buffer =>
@@ -120,11 +123,12 @@ export async function* renderPageParts(
   pick: PickRow,
   onTotal: (total: number) => void,
 ): AsyncGenerator<Buffer, void, undefined> {
-  let before: Buffer | undefined
+  let isFirstPart = true
   for await (const { total, rows } of parts) {
     onTotal(total)
-    yield Buffer.concat([before ?? beginOf(request, total), ...separated(rows.map(pick))])
-    before = comma
+    const beginning = isFirstPart ? beginOf(request, total) : comma
+    yield Buffer.concat([beginning, ...separated(rows.map(pick))])
+    isFirstPart = false
   }
   yield end
 }
@@ -133,17 +137,17 @@ const beginOf = ({ page, limit }: PageRequest, totalDocs: number): Buffer =>
   Buffer.from(`{"totalDocs":${totalDocs},"page":${page},"limit":${limit},"items":[`)
 
 const separated = (items: readonly Buffer[]): readonly Buffer[] =>
-  items.flatMap((item, at) => (at === 0 ? [item] : [comma, item]))
+  items.flatMap((item, index) => (index === 0 ? [item] : [comma, item]))
 
 const comma = Buffer.from(',')
 const end = Buffer.from(']}')
 
-/** Node's HTTP clients accept 16 KiB of headers in all. */
+/** A quarter of the 16 KiB of headers that Node's HTTP clients accept in all. */
 const maxLinkBytes = 4_096
 
 /**
- * The `Link` header (RFC 8288), with the request's other parameters. `prev` of a page past the end is the last page. Undefined above 4 KiB. `url`:
- * the list's public URL.
+ * The `Link` header (RFC 8288), whose URLs repeat the request's other parameters. For a page past the end, `prev` is the last page. Undefined if the
+ * header would take more than `maxLinkBytes`. `url`: the list's public URL.
  */
 export function pageLinks(url: string, querystring: string, { page, limit }: PageRequest, totalDocs: number) {
   // URLSearchParams strips one leading question mark, which may belong to the query itself.
@@ -154,7 +158,7 @@ export function pageLinks(url: string, querystring: string, { page, limit }: Pag
   }
   const first = linkTo('first', 1)
   const last = Math.max(1, Math.ceil(totalDocs / limit))
-  // The header has two links at least. Rendering thousands of parameters three more times would take long.
+  // Checked before the other links are made, which takes long with thousands of parameters. The header has two links at least.
   if (2 * first.length > maxLinkBytes) return undefined
   const links = [
     first,

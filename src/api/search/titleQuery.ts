@@ -4,8 +4,20 @@ import type { TeamId } from '../../core/model/ids.ts'
 import * as titles from '../../core/model/titles.ts'
 import type { Clause } from './clauses.ts'
 
+/*
+ * Words of this file (`titles.ts` has their types):
+ *
+ * - word: a run of letters, digits or Hangul; a single CJK character; an emoji
+ * - spelt: of a word, neither a CJK character nor an emoji. Only spelt words and runs of kana can be misspelt
+ * - marked: of a word, with punctuation right before it, as in `.net`
+ * - part: typed words without a space between them, such as `quiz`, `e-mail` or 英语四级
+ * - reading: the parts of a typed text. A text with grouped digits has two: 10,000 is two words, or 10000
+ * - folded: in lower case, without accents
+ */
+
+/** Of a fuzzy query, for each shard: the most terms of the index that it tries. */
 const maxExpansions = 50
-/** Up to this number, the first typed words are free: they may match inside words of the title, and be misspelt. This bounds the cost of a search. */
+/** So many of the first typed words are free: they may match inside words of the title, and be misspelt. This bounds the cost of a search. */
 const maxFreeWords = 8
 /** Longer texts are searched in pieces: Elasticsearch refuses a wildcard with 315 equal characters. */
 const maxWildcardLength = 300
@@ -15,27 +27,27 @@ const minLoneLength = 3
 const minLengthForFirstTypo = 6
 
 /**
- * Titles that contain the typed text, or all of its words except stop words, in any order; free words (`maxFreeWords`) also inside words. Among
- * several typed words, a word of digits, and a word of one or two letters, match only the beginnings of words. Punctuation matters where it joins
- * words or stands alone.
+ * Matches titles that contain the typed text, or all of its words except stop words, in any order. A free word also matches inside words of the title.
+ * If several words were typed, a word of digits, or of one or two letters, matches only beginnings of words. Punctuation matters where it joins words
+ * or stands alone.
  */
 export function exactTitle(teamId: TeamId, typed: string): Clause {
   const terms = termsOf(teamId)
-  // Grouped digits have two readings: 10,000 is two words, or 10000.
   const [reading = [], ...otherReadings] = titles.soughtReadings(typed)
   const folded = foldCharacters(typed)
   const [firstPart] = reading
+  // Punctuation alone has no words.
   if (firstPart === undefined) return terms.inRawTitle(folded)
-  const mayBeginInside = isWord(firstPart) && !firstPart[0].isMarked
-  // A text with punctuation between its words may begin inside a word: a search by words does not find `tection-law` in "Protection-Law".
+  // A search by words does not find `tection-law` in "Protection-Law": a text with punctuation between its words may begin inside a word.
   const isPunctuated = reading.some((part) => part.slice(1).some(({ gap }) => gap === 'mark'))
+  // Nor `a+` in "A+B": a trailing + or # is part of a word (C++), but not in a title where a letter follows.
+  const endsWithSymbol = /[+#]$/.test(folded)
+  // Nor `ty law` in "Safety Law": the first word is too short to be searched for inside words.
+  const beginsWithShortEnd =
+    reading.length > 1 && isWord(firstPart) && !firstPart[0].isMarked && !titles.mayStandInside(firstPart[0])
   return any([
-    // A trailing + or # is part of a word (C++), but not in a title where a letter follows: `a+` finds "A+B".
-    ...(isPunctuated || /[+#]$/.test(folded) ? [terms.inRawTitle(folded)] : []),
-    // Without punctuation, a search by words finds a text that begins inside a word, unless the first word is too short: `ty law` in "Safety Law".
-    ...(mayBeginInside && reading.length > 1 && !titles.mayStandInside(firstPart[0])
-      ? [terms.inFoldedTitle(titles.foldTitle(typed))]
-      : []),
+    ...(isPunctuated || endsWithSymbol ? [terms.inRawTitle(folded)] : []),
+    ...(beginsWithShortEnd ? [terms.inFoldedTitle(titles.foldTitle(typed))] : []),
     ...[reading, ...otherReadings].map((parts) => exactReading(terms, parts)),
   ])
 }
@@ -47,7 +59,10 @@ function exactReading(terms: Terms, reading: readonly titles.SoughtPart[]): Clau
   return all(typedParts(titles.requiredParts(reading)).map((part) => exactPart(terms, part)))
 }
 
-/** If `exactTitle` finds nothing: one typo a word, then two typos, which takes four times as long. */
+/**
+ * For when `exactTitle` finds nothing: a clause with one typo in each word, then one with two typos, which takes four times as long. Empty if no word may
+ * be misspelt; only the first clause if the second would be the same.
+ */
 export function similarTitles(teamId: TeamId, typed: string): Clause[] {
   const readings = titles.soughtReadings(typed).map((reading) => typedParts(titles.requiredParts(reading)))
   const [oneTypo = [], twoTypos = []] = [1, 2].map((maxTypos) => {
@@ -64,7 +79,7 @@ export function similarTitles(teamId: TeamId, typed: string): Clause[] {
   return isDeepStrictEqual(oneTypo, twoTypos) ? oneTypo : [...oneTypo, ...twoTypos]
 }
 
-/** Every part matches, exactly or similarly; empty if no part has similar clauses. */
+/** One clause: every part matches one of its exact or similar clauses. Empty if no part has a similar clause. */
 function allExactOrSimilar<Part>(
   parts: readonly Part[],
   clausesOf: (part: Part) => Record<'exact' | 'similar', Clause[]>,
@@ -76,11 +91,12 @@ function allExactOrSimilar<Part>(
 
 type TypedPart = { readonly words: titles.SoughtPart; readonly isFirst: boolean; readonly isFree: boolean }
 
+/** A run of kana counts as one word, and so does a run of other CJK characters. */
 function typedParts(parts: readonly titles.SoughtPart[]): TypedPart[] {
-  let count = 0
-  return parts.map((words, at) => {
-    count += words.every(titles.isSpelt) ? words.length : titles.kanaParts(words).length
-    return { words, isFirst: at === 0, isFree: count <= maxFreeWords }
+  let wordCount = 0
+  return parts.map((words, index) => {
+    wordCount += words.every(titles.isSpelt) ? words.length : titles.kanaParts(words).length
+    return { words, isFirst: index === 0, isFree: wordCount <= maxFreeWords }
   })
 }
 
@@ -88,6 +104,7 @@ function exactPart(terms: Terms, { words, isFirst, isFree }: TypedPart): Clause 
   if (!words.every(titles.isSpelt)) return besideNeighbours(terms, words, isFirst && !words[0].isMarked)
   if (!isFree) return all(words.map(({ text }) => terms.starting(text)))
   if (isWord(words)) return exactWord(terms, words[0])
+  // Words joined by punctuation: as one word, or one after the other.
   return any([...exactJoined(terms, words), terms.inFoldedTitle(` ${words.map(({ text }) => text).join(' ')}`)])
 }
 
@@ -95,8 +112,8 @@ const exactWord = (terms: Terms, word: titles.TitleWord): Clause =>
   titles.mayStandInside(word) ? terms.containing(word.text) : terms.starting(word.text)
 
 /**
- * Matches words as one word: `e-mail` finds "email", `covid19` finds "COVID-19". If punctuation joins them to a text shorter than `minWordLength`, the
- * text must be a whole word: `a/b` does not find "about".
+ * Matches the words of a part as one word: `e-mail` finds "email", `covid19` finds "COVID-19". If punctuation stands between them, and their joined text
+ * is shorter than `minWordLength`, the text must be a whole word: `a/b` finds "ab", not "about". Empty if the words cannot be joined.
  */
 function exactJoined(terms: Terms, words: titles.SoughtPart): Clause[] {
   if (!titles.areJoinable(words)) return []
@@ -107,26 +124,30 @@ function exactJoined(terms: Terms, words: titles.SoughtPart): Clause[] {
 
 /**
  * Each typed CJK character must be adjacent to at least one of the neighbours it was typed with: 四级英语 finds 英语四级, 学数 does not find 数学. With
- * `mayBeginInside`, a word before the first character may begin inside a word of the title.
+ * `mayBeginInside`, a spelt word before the first CJK character may begin inside a word of the title.
  */
 function besideNeighbours(terms: Terms, words: titles.SoughtPart, mayBeginInside = false): Clause {
-  const [only, ...others] = words
-  if (others.length === 0) return only.kind === 'emoji' ? terms.equal(only.text) : terms.starting(only.text)
-  const pairs = words.slice(1).map((word, at) => {
-    const before = words[at] ?? only
-    const both = titles.pair(before, word)
-    if (mayBeginInside && at === 0 && titles.isSpelt(before)) return terms.containing(both)
+  const [first, ...others] = words
+  if (others.length === 0) return first.kind === 'emoji' ? terms.equal(first.text) : terms.starting(first.text)
+  const pairs = others.map((word, index) => {
+    const before = words[index] ?? first
+    const pair = titles.pair(before, word)
+    if (mayBeginInside && index === 0 && titles.isSpelt(before)) return terms.containing(pair)
     // After a CJK character, a word matches beginnings of words.
-    return titles.isSpelt(word) ? terms.starting(both) : terms.equal(both)
+    return titles.isSpelt(word) ? terms.starting(pair) : terms.equal(pair)
   })
-  const clauses = words.map((word, at) => {
-    const isLone = titles.isSpelt(word) && titles.lengthOf(word.text) >= minLoneLength
-    return any([...pairs.slice(Math.max(0, at - 1), at + 1), ...(isLone ? [terms.starting(word.text)] : [])])
+  const clauses = words.map((word, index) => {
+    const mayStandElsewhere = titles.isSpelt(word) && titles.lengthOf(word.text) >= minLoneLength
+    return any([...pairsWith(index, pairs), ...(mayStandElsewhere ? [terms.starting(word.text)] : [])])
   })
   return all(clauses)
 }
 
-/** Empty if the part must be exact. */
+/** Pair n is of the items n and n + 1. So an item is in one or two pairs: with the item before it, and with the item after it. */
+const pairsWith = <Pair>(index: number, pairs: readonly Pair[]): readonly Pair[] =>
+  pairs.slice(Math.max(0, index - 1), index + 1)
+
+/** Clauses of which one must match; empty if nothing in the part may be misspelt or joined. */
 function similarPart(terms: Terms, words: titles.SoughtPart): Clause[] {
   if (!words.every(titles.isSpelt)) return similarKana(terms, words)
   if (isWord(words)) return similarWord(terms, words[0])
@@ -142,9 +163,9 @@ function similarWord(terms: Terms, word: titles.TitleWord): Clause[] {
   return [...(pairs.length < 2 ? [] : [inPairs(terms, pairs)]), ...similarText(terms, word.text)]
 }
 
-/** Each syllable must be adjacent to one of its neighbours: 한국어능력시험 finds "한국어 능력 시험". */
+/** Each Hangul syllable must be adjacent to one of its neighbours: 한국어능력시험 finds "한국어 능력 시험". `pairs`: all pairs of adjacent syllables. */
 const inPairs = (terms: Terms, pairs: readonly string[]): Clause =>
-  all(Array.from({ length: pairs.length + 1 }, (_, at) => terms.joined(...pairs.slice(Math.max(0, at - 1), at + 1))))
+  all(Array.from({ length: pairs.length + 1 }, (_, syllable) => terms.joined(...pairsWith(syllable, pairs))))
 
 function similarText(terms: Terms, text: string): Clause[] {
   const length = titles.lengthOf(text)
@@ -166,12 +187,13 @@ const similarKana = (terms: Terms, words: titles.SoughtPart): Clause[] =>
 /** Whether a part is a single word that may be joined or misspelt. */
 const isWord = (part: titles.SoughtPart): boolean => part.length === 1 && titles.isSpelt(part[0])
 
-/** Clauses on the index terms of a team's titles; a term has no space. */
+/** Clauses on the index terms (words, joined words, pairs of characters) of a team's titles; a term has no space. */
 interface Terms {
   /** A word begins with the text. */
   starting(text: string): Clause
   /** A word contains the text. */
   containing(text: string): Clause
+  /** A word, or a pair of characters, is the text. */
   equal(text: string): Clause
   /** One of the texts is two or three adjacent words joined, or a pair of syllables. */
   joined(...texts: readonly string[]): Clause
@@ -179,15 +201,17 @@ interface Terms {
   inFoldedTitle(text: string): Clause
   /** The folded title with its punctuation contains the text. */
   inRawTitle(text: string): Clause
-  /** A word (`titleWords`), or the beginning of one (`titleStarts`), is the text with typos. */
+  /** A word (`titleWords`), or the beginning of a word (`titleStarts`), differs from the text by at most so many typos. */
   similar(field: 'titleWords' | 'titleStarts', text: string, mistakes: number): Clause
 }
 
 function termsOf(teamId: TeamId, maxTypos = 0): Terms {
+  // Each indexed term begins with the team's salt, so that a query skips most terms of other teams.
   const salt = titles.titleSalt(teamId)
-  // Long words are indexed in overlapping pieces of twice `pieceLength`, so that any text of `pieceLength` is within one of these.
+  // Long words are indexed in overlapping pieces of twice `pieceLength`, so that any text of `pieceLength` is within one of these pieces.
   const eachPiece = (text: string, clauseOf: (piece: string) => Clause, length = titles.pieceLength): Clause =>
     all(titles.piecesOf(text, length).map(clauseOf))
+  /** A term of the field contains the text. `length`: of the pieces in which a long text is searched. */
   const anywhere = (field: string, text: string, length?: number): Clause => {
     const escaped = (piece: string): string => piece.replace(/[*?\\]/g, '\\$&')
     return eachPiece(text, (piece) => ({ wildcard: { [field]: { value: `${salt}*${escaped(piece)}*` } } }), length)

@@ -64,8 +64,8 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
     themes: ['groups'],
     seed: 20,
     file: changes,
-    from: 'return [{ version, since }, open]',
-    to: 'return [{ version, since }, { ...open, target: offsets }]',
+    from: 'return [{ version, since }, openWalk]',
+    to: 'return [{ version, since }, { ...openWalk, target: offsets }]',
   },
   'deletions-left-out-of-walks': {
     themes: ['groups'],

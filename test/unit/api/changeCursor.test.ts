@@ -38,7 +38,7 @@ const cursors = fc.array(offset, { maxLength: 40 }).chain((since) =>
           return ahead.map((more, partition) => Math.max(more, since[partition] ?? 0))
         }),
         next: fc.maxSafeNat().map((position) => (position % 2 ** 52) as LogPosition),
-        after: fc.option(fc.string({ minLength: 1, maxLength: 153 }), { nil: undefined }),
+        afterSortKey: fc.option(fc.string({ minLength: 1, maxLength: 153 }), { nil: undefined }),
         isFirst: fc.boolean(),
       }),
       { nil: undefined },
@@ -62,7 +62,7 @@ test('the same cursor is sealed to another text each time', () => {
 const partitions = Array.from({ length: 200 }, (_, partition) => partition)
 const since = partitions.map((partition) => 1_000_000_000 + partition)
 const target = since.map((each) => each + 999_999_999)
-const walk = { target, next: (2 ** 52 - 1) as LogPosition, after: undefined, isFirst: false }
+const walk = { target, next: (2 ** 52 - 1) as LogPosition, afterSortKey: undefined, isFirst: false }
 
 test('a cursor in the middle of a walk over 200 partitions with offsets of 10^9 takes less than 3 KiB', () => {
   expect(sealCursor({ version, since, walk }, key, scope).length).toBeLessThan(3 * 1024)
@@ -82,7 +82,11 @@ test('a cursor that would be longer than the accepted length is an error', () =>
 
 test('a cursor that was cut or changed anywhere is not accepted', () => {
   const text = sealCursor(
-    { version, since: [5, 6], walk: { target: [7, 8], next: 6 as LogPosition, after: undefined, isFirst: true } },
+    {
+      version,
+      since: [5, 6],
+      walk: { target: [7, 8], next: 6 as LogPosition, afterSortKey: undefined, isFirst: true },
+    },
     key,
     scope,
   )

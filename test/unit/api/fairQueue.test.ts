@@ -156,7 +156,7 @@ test('with half of the room open, half as much runs, in all and of each team', a
   const heard = []
   for (const name of ['a', 'a', 'a', 'b', 'b', 'c']) heard.push(await heardAtOnce(queue.acquire(name, stays)))
   expect(heard.map(({ kind }) => kind === 'granted')).toEqual([true, true, false, true, true, false])
-  expect(queue.taken).toBe(1 / 2)
+  expect(queue.usedFraction).toBe(1 / 2)
 })
 
 test('a request that does not wait overtakes none of its team, even if the waiting request is heavier', async () => {
@@ -238,7 +238,7 @@ test('a permit that is released twice frees its room once', async () => {
 test('a client that disconnected before its request gets no permit', async () => {
   const queue = new FairQueue(bounds)
   expect(kindOf(await queue.acquire('a', AbortSignal.abort()))).toBe('aborted')
-  expect([queue.teams, queue.taken]).toEqual([0, 0])
+  expect([queue.teams, queue.usedFraction]).toEqual([0, 0])
 })
 
 test('as many requests wait as maxWaiting says, and none without it', async () => {
@@ -275,7 +275,7 @@ test('a client that disconnects after it got its permit, or keeps the permit for
   await jest.advanceTimersByTimeAsync(2_000)
   const answers = ['c', 'd'].map((name) => heardAtOnce(queue.acquire(name, stays)))
   expect((await Promise.all(answers)).map(kindOf)).toEqual(['waits', 'full'])
-  expect([queue.teams, queue.taken]).toEqual([2, 1])
+  expect([queue.teams, queue.usedFraction]).toEqual([2, 1])
   jest.useRealTimers()
 })
 

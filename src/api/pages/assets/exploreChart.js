@@ -2,16 +2,16 @@
 
 const canvas = byId('chart')
 const legend = byId('legend')
-/** Where the numbers of the day that the keyboard has chosen are said. */
+/** Shows the numbers of the day that the user has chosen by the keyboard. Screen readers read them aloud. */
 const point = byId('point')
-const axisDate = new Intl.DateTimeFormat(say.language, { month: 'short', day: 'numeric', timeZone: 'UTC' })
-const longDate = new Intl.DateTimeFormat(say.language, { dateStyle: 'full', timeZone: 'UTC' })
-/** The longest name in chart and legend; an answer may be a long text. */
-const mostLetters = 40
+const axisDate = new Intl.DateTimeFormat(texts.language, { month: 'short', day: 'numeric', timeZone: 'UTC' })
+const longDate = new Intl.DateTimeFormat(texts.language, { dateStyle: 'full', timeZone: 'UTC' })
+/** Of a name in chart and legend; an answer may be a long text. */
+const maxNameLetters = 40
 
 export const dayName = (date) => axisDate.format(Date.parse(date))
 
-const shortened = (name) => (name.length > mostLetters ? `${name.slice(0, mostLetters)}…` : name)
+const shortened = (name) => (name.length > maxNameLetters ? `${name.slice(0, maxNameLetters)}…` : name)
 
 Chart.defaults.font.family = getComputedStyle(canvas).fontFamily
 const chart = new Chart(canvas, {
@@ -20,7 +20,7 @@ const chart = new Chart(canvas, {
   options: {
     animation: false,
     maintainAspectRatio: false,
-    locale: say.language,
+    locale: texts.language,
     interaction: { mode: 'index', intersect: false },
     scales: {
       x: {
@@ -29,19 +29,24 @@ const chart = new Chart(canvas, {
         grid: { display: false },
         ticks: { maxRotation: 0, autoSkipPadding: 12 },
       },
-      y: { stacked: true, beginAtZero: true, title: { display: true, text: say.submissions }, ticks: { precision: 0 } },
+      y: {
+        stacked: true,
+        beginAtZero: true,
+        title: { display: true, text: texts.submissions },
+        ticks: { precision: 0 },
+      },
     },
     plugins: { legend: { display: false }, tooltip: { borderWidth: 1, multiKeyBackground: 'transparent' } },
   },
 })
 /** The dates of the chart. */
 let dates = []
-/** The chosen day of the keyboard, by its place in `dates`. */
+/** The index in `dates` of the day that the user has chosen by the keyboard; -1 for none. */
 let chosen = -1
-/** What the user has hidden, by `idOf`: the next answers leave it hidden. */
+/** The ids (`idOf`) of the series that the user has hidden. They remain hidden when the chart is drawn again. */
 const hidden = new Set()
 
-/** Takes the colours of the page, which depend on the preferred colour scheme and on the medium. */
+/** Gives the chart the colours of the page, which depend on the preferred colour scheme, and on screen or paper. */
 const recolour = () => {
   const { color, borderTopColor, backgroundColor } = getComputedStyle(canvas)
   for (const { ticks, title, grid, border } of Object.values(chart.options.scales)) {
@@ -54,30 +59,30 @@ const recolour = () => {
   const text = { titleColor: page.backgroundColor, bodyColor: page.backgroundColor }
   Object.assign(chart.options.plugins.tooltip, { ...text, backgroundColor: page.color, borderColor: borderTopColor })
   const patches = legend.querySelectorAll('i')
-  for (const [at, dataset] of chart.data.datasets.entries()) {
-    const { backgroundColor: filling } = getComputedStyle(patches[at])
-    // The edge separates parts that some people see in one colour.
+  for (const [index, dataset] of chart.data.datasets.entries()) {
+    const { backgroundColor: filling } = getComputedStyle(patches[index])
+    // The edge separates parts of a bar whose colours some people cannot distinguish.
     Object.assign(dataset, { backgroundColor: filling, hoverBackgroundColor: filling, borderColor: backgroundColor })
   }
   chart.update()
 }
 
-const datasetOf = (each) => {
-  const name = shortened(nameOf(each))
-  return { label: name, data: each.counts, borderWidth: { top: 1 }, categoryPercentage: 0.9, barPercentage: 1 }
+const datasetOf = (series) => {
+  const label = shortened(nameOf(series))
+  return { label, data: series.counts, borderWidth: { top: 1 }, categoryPercentage: 0.9, barPercentage: 1 }
 }
 
-/** A button that hides and shows series number `at`; `changed` is called after each change. */
-const legendButton = (each, at, id, changed) => {
+/** A button that hides and shows the series with this index in the chart. `onChange` is called after each click. */
+const legendButton = (series, index, id, onChange) => {
   const button = element(
     'button',
     { type: 'button', className: 'small outline' },
-    swatch(at, each),
-    shortened(nameOf(each)),
+    swatch(index, series),
+    shortened(nameOf(series)),
   )
   const show = (isShown) => {
     button.setAttribute('aria-pressed', isShown)
-    chart.setDatasetVisibility(at, isShown)
+    chart.setDatasetVisibility(index, isShown)
   }
   show(!hidden.has(id))
   button.addEventListener('click', () => {
@@ -85,74 +90,75 @@ const legendButton = (each, at, id, changed) => {
     if (!isShown) hidden.add(id)
     show(isShown)
     chart.update()
-    leave()
-    changed()
+    chooseNone()
+    onChange()
   })
   return button
 }
 
 /**
- * Draws the series as stacked bars of each date of a time zone, with a legend. `by` names what the series are values of: a value that the user has
- * hidden remains hidden. `changed` is called when the user hides or shows one.
+ * Draws the series as stacked bars, one for each date, with a legend. `by` names what was counted, such as the level: a series that the user has hidden
+ * remains hidden while the same is counted. `onChange` is called when the user hides or shows a series.
  */
-export const drawChart = (days, timeZone, by, series, changed) => {
-  dates = days
-  chart.data.labels = days.map(dayName)
-  chart.data.datasets = series.map(datasetOf)
-  chart.options.scales.x.title.text = `${say.day} (${timeZone})`
+export const drawChart = (newDates, timeZone, by, allSeries, onChange) => {
+  dates = newDates
+  chart.data.labels = dates.map(dayName)
+  chart.data.datasets = allSeries.map(datasetOf)
+  chart.options.scales.x.title.text = `${texts.day} (${timeZone})`
   const idOf = ({ key, others }) => JSON.stringify([by, key, others !== undefined])
-  legend.replaceChildren(...series.map((each, at) => legendButton(each, at, idOf(each), changed)))
+  legend.replaceChildren(...allSeries.map((series, index) => legendButton(series, index, idOf(series), onChange)))
   recolour()
-  leave()
+  chooseNone()
 }
 
-export const isShown = (at) => chart.isDatasetVisible(at)
+/** Whether the user has not hidden the series with this index in the chart. */
+export const isShown = (index) => chart.isDatasetVisible(index)
 
-/** Marks parts of bars as the pointer does. Not by `update`, which would repeat the last event of the pointer. */
-const mark = (parts) => {
+/** Highlights parts of bars as the pointer does. Does not call `update`, which would repeat the last event of the pointer. */
+const highlight = (parts) => {
   chart.setActiveElements(parts)
   chart.tooltip.setActiveElements(parts, { x: 0, y: 0 })
   chart.draw()
 }
 
-/** Marks a day, and says its numbers. */
-const choose = (at) => {
-  chosen = Math.max(0, Math.min(at, dates.length - 1))
+/** Highlights the bar of a day, and shows its numbers. Before the first day it is the first, after the last day the last. */
+const choose = (day) => {
+  chosen = Math.max(0, Math.min(day, dates.length - 1))
   const shown = [...chart.data.datasets.entries()].filter(([index]) => isShown(index))
-  mark(shown.map(([datasetIndex]) => ({ datasetIndex, index: chosen })))
+  highlight(shown.map(([datasetIndex]) => ({ datasetIndex, index: chosen })))
   const parts = shown.map(([, { label, data }]) => [label, data[chosen]]).filter(([, count]) => count > 0)
   const sum = parts.reduce((total, [, count]) => total + count, 0)
-  const day = `${longDate.format(Date.parse(dates[chosen]))}: ${number.format(sum)}`
-  point.textContent = [day, ...parts.map(([label, count]) => `${label}: ${number.format(count)}`)].join(' · ')
+  const dateAndSum = `${longDate.format(Date.parse(dates[chosen]))}: ${number.format(sum)}`
+  point.textContent = [dateAndSum, ...parts.map(([label, count]) => `${label}: ${number.format(count)}`)].join(' · ')
 }
 
-const leave = () => {
+const chooseNone = () => {
   chosen = -1
-  mark([])
+  highlight([])
   point.textContent = ''
 }
 
-const steps = {
+const actionOfKey = {
   ArrowLeft: () => choose(chosen < 0 ? dates.length - 1 : chosen - 1),
   ArrowRight: () => choose(chosen + 1),
   Home: () => choose(0),
   End: () => choose(dates.length - 1),
-  Escape: leave,
+  Escape: chooseNone,
 }
 canvas.addEventListener('keydown', (event) => {
-  const step = event.ctrlKey || event.altKey || event.metaKey ? undefined : steps[event.key]
-  if (step === undefined) return
+  const action = event.ctrlKey || event.altKey || event.metaKey ? undefined : actionOfKey[event.key]
+  if (action === undefined) return
   event.preventDefault()
-  step()
+  action()
 })
-canvas.addEventListener('blur', leave)
+canvas.addEventListener('blur', chooseNone)
 
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', recolour)
-/** Paper is light, and has a width of its own: without this, the picture would be that of the window. */
+/** Paper is light, and has another width than the window: without this, the chart would be printed as it is on screen. */
 const print = (isPrinting) => {
   document.documentElement.classList.toggle('printing', isPrinting)
   recolour()
-  leave()
+  chooseNone()
   if (isPrinting) chart.resize(640, 280)
   else chart.resize()
 }

@@ -1,15 +1,16 @@
 const table = byId('numbers')
-/** Dates and series of the table; `placeOf`: from the place of a series here to its place in the chart. */
-let listed = { dates: [], series: [], placeOf: (at) => at }
+/** What the table shows. `chartIndexOf`: from the index of a series here to its index in the chart. */
+let listed = { dates: [], allSeries: [], chartIndexOf: (index) => index }
 
-/** Shows a row for each series and a column for each date. The last series of the chart, `drawn`, stands for all further ones. */
-export const fillTable = (dates, series, drawn) => {
-  const placeOf = (at) => Math.min(at, drawn.length - 1)
-  listed = { dates, series, placeOf }
+/** Shows a row for each series and a column for each date. The chart has fewer series, `drawn`: its last one stands for all further ones of the table. */
+export const fillTable = (dates, allSeries, drawn) => {
+  const chartIndexOf = (index) => Math.min(index, drawn.length - 1)
+  listed = { dates, allSeries, chartIndexOf }
   const cell = (value) => element('td', {}, value === null ? '–' : number.format(value))
-  const rows = series.map((each, at) => {
-    const name = element('th', { scope: 'row' }, swatch(placeOf(at), drawn[placeOf(at)]), nameOf(each))
-    return element('tr', {}, name, ...[each.count, each.mean, ...each.counts].map(cell))
+  const rows = allSeries.map((series, index) => {
+    const chartIndex = chartIndexOf(index)
+    const name = element('th', { scope: 'row' }, swatch(chartIndex, drawn[chartIndex]), nameOf(series))
+    return element('tr', {}, name, ...[series.count, series.mean, ...series.counts].map(cell))
   })
   const head = [...columns, ...dates.map(dayName)].map((text) => element('th', { scope: 'col' }, text))
   table.replaceChildren(element('thead', {}, element('tr', {}, ...head)), element('tbody', {}, ...rows))
@@ -17,20 +18,21 @@ export const fillTable = (dates, series, drawn) => {
 }
 
 /** The names of the columns before the days. */
-const columns = [say.value, say.submissions, say.mean]
+const columns = [texts.value, texts.submissions, texts.mean]
 
-/** Hides the rows of what the chart does not show. */
+/** Hides the rows of the series that the user has hidden in the chart. */
 export const hideRows = () => {
-  for (const [at, row] of [...table.tBodies[0].rows].entries()) row.hidden = !isShown(listed.placeOf(at))
+  for (const [index, row] of [...table.tBodies[0].rows].entries()) row.hidden = !isShown(listed.chartIndexOf(index))
 }
 
+/** Of the CSV that was saved last. */
 let fileUrl = ''
 
 /** Saves what the table shows as CSV, with every digit of the means and with whole dates. */
 export const saveCsv = (name) => {
-  const { dates, series, placeOf } = listed
-  const shown = series.filter((_, at) => isShown(placeOf(at)))
-  const rows = shown.map((each) => [nameOf(each), each.count, each.mean, ...each.counts])
+  const { dates, allSeries, chartIndexOf } = listed
+  const shown = allSeries.filter((_, index) => isShown(chartIndexOf(index)))
+  const rows = shown.map((series) => [nameOf(series), series.count, series.mean, ...series.counts])
   URL.revokeObjectURL(fileUrl)
   fileUrl = URL.createObjectURL(
     new Blob([csvOf([[...columns, ...dates], ...rows])], { type: 'text/csv;charset=utf-8' }),

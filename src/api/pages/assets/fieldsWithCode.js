@@ -1,4 +1,4 @@
-/** The fields of a form by their codes, nested fields included, in their order. Of two fields with the same code, the first. */
+/** The fields of a form by their codes, in the form's order, nested fields included. Of two fields with the same code, the first. `found`: for recursion. */
 export function fieldsWithCode(fields, found = new Map()) {
   if (!Array.isArray(fields)) return found
   for (const field of fields) {
