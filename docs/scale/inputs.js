@@ -8,7 +8,7 @@
 /** @typedef {typeof tidemarkInputs} Inputs */
 /** @typedef {Record<keyof typeof assumptions | keyof typeof costs | 'submissions', number>} Numbers */
 
-/** What is assumed, or was measured once. `value` has the unit that ends the name; `date`: of a measurement before the others. */
+/** What is assumed, or was measured once. `value` has the unit that ends the name. */
 const assumptions = {
   submissionsPerTeam: { group: 'Teams', label: 'submissions of a team, on average', value: 100_000, min: 1 },
   skew: { group: 'Teams', label: 'skew s: the n-th largest team in proportion to 1 / n^s', value: 0.8, min: 0, max: 3 },
@@ -40,25 +40,25 @@ const assumptions = {
   members: { group: 'Processes', label: 'members of a rebuild', value: 4, min: 1, step: 1 },
   shares: { group: 'Processes', label: 'shares of a verification', value: 4, min: 1, step: 1 },
 
-  /** Measured on 28 November 2026 with generated submissions of 3 KB; all that do not name another day. */
-  listBytes: { group: 'Bytes', label: 'list document of a submission on disk, bytes', value: 811 },
+  /** 28 November 2026, generated submissions of 3 KB; in Kafka and in answers uncompressed. */
+  listBytes: { group: 'Bytes', label: 'list document of a submission', value: 811 },
   /** 22 November 2026. */
-  searchKeyBytes: { group: 'Bytes', label: 'search keys of it, bytes', value: 116, date: '22 November' },
-  detailBytes: { group: 'Bytes', label: 'detail document of a submission on disk, bytes', value: 965 },
+  searchKeyBytes: { group: 'Bytes', label: 'its search keys', value: 116 },
+  detailBytes: { group: 'Bytes', label: 'detail document of a submission', value: 965 },
   /** 980 + 1,130; 22 November 2026. */
-  formBytes: { group: 'Bytes', label: 'both documents of a form on disk, bytes', value: 2_110, date: '22 November' },
-  recordBytes: { group: 'Bytes', label: 'submission in Kafka, uncompressed, bytes', value: 3_090 },
-  pageBytes: { group: 'Bytes', label: 'page of 20, bytes', value: 15_600 },
+  formBytes: { group: 'Bytes', label: 'documents of a form', value: 2_110 },
+  recordBytes: { group: 'Bytes', label: 'submission in Kafka', value: 3_090 },
+  pageBytes: { group: 'Bytes', label: 'page of 20 submissions', value: 15_600 },
   /** 842, and 300 once it is in use; 22 November 2026. */
-  keyBytes: { group: 'Bytes', label: 'account key in Redis, bytes', value: 1_142, date: '22 November' },
+  keyBytes: { group: 'Bytes', label: 'account key in Redis', value: 1_142 },
   /** 22 November 2026. */
-  teamBytes: { group: 'Bytes', label: 'team in Redis, bytes', value: 224, date: '22 November' },
+  teamBytes: { group: 'Bytes', label: 'team in Redis', value: 224 },
 }
 
 /** Where the costs were measured: `values` of each cost are in this order. Both machines have two cores, which clients and engines share. */
 const machines = [
-  { name: 'faster machine', date: '28 November 2026', results: '2026-11-28' },
-  { name: 'slower machine', date: '27 November 2026', results: '2026-11-27' },
+  { name: 'faster machine', date: '28 November 2026' },
+  { name: 'slower machine', date: '27 November 2026' },
 ]
 
 /**
@@ -66,20 +66,20 @@ const machines = [
  */
 const costs = {
   /** *-indexer.md, "What each took". */
-  indexElasticsearchMs: { label: 'record indexed: CPU of Elasticsearch, ms', values: [0.0917, 0.232] },
+  indexElasticsearchMs: { label: 'record, CPU of Elasticsearch, ms', values: [0.0917, 0.232] },
   /** *-indexer.md, "From Kafka to searchable". */
-  indexedPerSecond: { label: 'records indexed a second, by one indexer', values: [11_300, 4_630] },
+  indexedPerSecond: { label: 'records indexed a second', values: [11_300, 4_630] },
   /** *-api.md, "16 at once", limit=20. */
-  pageElasticsearchMs: { label: 'page of 20: CPU of Elasticsearch, ms', values: [1.57, 3.47] },
-  pageApiMs: { label: 'page of 20: CPU of the API, ms', values: [0.539, 1.39] },
+  pageElasticsearchMs: { label: 'page, CPU of Elasticsearch, ms', values: [1.57, 3.47] },
+  pageApiMs: { label: 'page, CPU of the API, ms', values: [0.539, 1.39] },
   /** *-api.md, "304 for an unchanged list". */
-  unchangedApiMs: { label: '304: CPU of the API, ms', values: [0.064, 0.208] },
-  /** *-api.md, "Exports as NDJSON". */
-  exportedPerSecond: { label: 'whole submissions exported a second', values: [29_700, 9_630] },
-  /** A rebuild of 300,000 submissions, its reading left out. */
-  comparedPerSecond: { label: 'submissions compared a second, by a rebuild', values: [15_000, 5_300] },
+  unchangedApiMs: { label: '304, CPU of the API, ms', values: [0.064, 0.208] },
+  /** *-api.md, "Exports as NDJSON", `view=full`. */
+  exportedPerSecond: { label: 'submissions exported a second', values: [29_700, 9_630] },
+  /** The comparison of a rebuild's generations, by the leader alone. */
+  comparedPerSecond: { label: 'submissions compared a second', values: [15_000, 5_300] },
   /** *-indexer.md, "Commands over all 300,000 submissions". */
-  verifiedPerSecond: { label: 'submissions verified a second, by one share', values: [2_420, 917] },
+  verifiedPerSecond: { label: 'submissions verified a second', values: [2_420, 917] },
 }
 
 /**

@@ -22,13 +22,8 @@
   const numberField = (attributes, value) =>
     make('input', { type: 'number', required: '', min: 0, max: 1e12, step: 'any', ...attributes, value })
 
-  const assumptionField = ([id, { label, date, value, min = 0, max = 1e12, step = 'any' }]) =>
-    make(
-      'label',
-      { class: 'field' },
-      make('span', {}, label, ...(date === undefined ? [] : [make('small', {}, ` (${date})`)])),
-      numberField({ id, min, max, step }, value),
-    )
+  const assumptionField = ([id, { label, value, min = 0, max = 1e12, step = 'any' }]) =>
+    make('label', { class: 'field' }, make('span', {}, label), numberField({ id, min, max, step }, value))
 
   const groups = Map.groupBy(Object.entries(assumptions), ([, { group }]) => group)
   for (const [group, members] of groups)

@@ -125,6 +125,10 @@ const rebuildSeconds = (n, members) => readSeconds(n, members) + n.submissions /
  * @param {number} shares
  */
 const verifySeconds = (n, shares) => n.submissions / (n.verifiedPerSecond * Math.min(shares, partitions(n)))
+/** Seconds. @type {Quantity} */
+const lostSeconds = (n) => readSeconds(n, indexers(n))
+/** Seconds. @type {Quantity} */
+const exportSeconds = (n) => largestTeam(n) / n.exportedPerSecond
 
 /**
  * `words`: the formula. docs/scale.md has no minor rows, and main ones in bold.
@@ -145,67 +149,38 @@ const row = (name, kind, of, words, weight = 'normal') => ({ name, kind, of, wor
 
 const loadRows = [
   row('teams', 'number', teams, 'submissions ÷ submissions of a team', 'minor'),
-  row('submissions of the largest team', 'number', largestTeam, 'submissions ÷ sum of 1 / n^s over all teams'),
-  row('changes a second, busiest hour', 'number', changesPerSecond, 'new a day × changes × busiest hour ÷ 86,400'),
-  row('requests a second', 'number', requestsPerSecond, 'keys ÷ polling interval'),
+  row('largest team, submissions', 'number', largestTeam, 'submissions ÷ sum of 1 / n^s over all teams'),
+  row('changes a second', 'number', changesPerSecond, 'new a day × changes × busiest hour ÷ 86,400', 'minor'),
+  row('requests a second', 'number', requestsPerSecond, 'keys ÷ polling interval', 'minor'),
   row('pages a second', 'number', pagesPerSecond, 'requests that are not answered 304', 'minor'),
-  row(
-    'network, a second',
-    'bytes',
-    network,
-    '(pages × bytes + changes × bytes) × 2: into a process and out of it',
-    'minor',
-  ),
+  row('network, a second', 'bytes', network, '(pages × bytes + changes × bytes) × 2: in and out', 'minor'),
 ]
 
 const elasticsearchRows = [
-  row('documents with replicas', 'bytes', documents, '(submissions × both documents + forms × both) × (1 + replicas)'),
+  row('documents', 'bytes', documents, '(submissions × both + forms × theirs) × (1 + replicas)', 'minor'),
   row('disks of the data nodes', 'bytes', disks, 'documents × 2 (during a rebuild) ÷ used share'),
   row('`INDEX_SHARDS`', 'number', shards, 'larger index ÷ mean shard, or submissions ÷ 200 million'),
   row('fullest shard', 'bytes', fullestShard, 'larger document × (largest team + other submissions ÷ shards)'),
-  row('vCPU for searching', 'number', searchVcpu, 'pages × CPU of Elasticsearch; only primaries answer', 'minor'),
-  row('vCPU for changes', 'number', indexVcpu, 'changes × CPU of Elasticsearch × (1 + replicas)', 'minor'),
-  row(
-    'vCPU while one member rebuilds',
-    'number',
-    rebuildVcpu,
-    'its records a second × CPU of Elasticsearch × (1 + replicas)',
-    'minor',
-  ),
   row(
     'page cache',
     'bytes',
     pageCache,
-    'submissions × (search keys + often read share × rest of the list document) × (1 + replicas)',
-  ),
-  row(
-    'data nodes',
-    'number',
-    dataNodes,
-    'the most of cache ÷ memory, disks ÷ disk, the three vCPU ÷ used vCPU; at least 3',
-    'main',
-  ),
-  row(
-    'records a second with all CPU',
-    'number',
-    indexablePerSecond,
-    '(vCPU of all data nodes − searching − changes) ÷ (CPU of Elasticsearch × (1 + replicas))',
+    'submissions × (keys + share × rest of list document) × (1 + replicas)',
     'minor',
   ),
+  row('vCPU for searching', 'number', searchVcpu, 'pages × CPU of Elasticsearch; only primaries answer', 'minor'),
+  row('vCPU for changes', 'number', indexVcpu, 'changes × CPU of Elasticsearch × (1 + replicas)', 'minor'),
+  row('vCPU for a rebuild', 'number', rebuildVcpu, 'indexed a second × CPU of Elasticsearch × (1 + replicas)', 'minor'),
+  row('data nodes', 'number', dataNodes, 'most of cache ÷ memory, disks ÷ disk, vCPU ÷ used vCPU; at least 3', 'main'),
+  row('indexable a second', 'number', indexablePerSecond, 'other vCPU of all nodes ÷ (CPU × (1 + replicas))', 'minor'),
 ]
 
 const otherRows = [
-  row('submissions topic, once', 'bytes', topic, 'submissions × records of each × bytes; brokers × 3'),
-  row('partitions', 'number', partitions, 'topic ÷ largest partition, or changes ÷ records of an indexer; at least 4'),
+  row('submissions topic', 'bytes', topic, 'submissions × records of each × bytes; on each of its brokers'),
+  row('partitions', 'number', partitions, 'topic ÷ largest partition, or changes ÷ indexed a second; at least 4'),
   row('Redis', 'bytes', redis, 'teams × (team + keys × key)', 'minor'),
   row('API processes', 'number', apiProcesses, '(pages × CPU + 304s × CPU) ÷ used vCPU; at least 2', 'main'),
-  row(
-    'indexers',
-    'number',
-    indexers,
-    'changes ÷ (records of an indexer × used share); at least 2, at most the partitions',
-    'main',
-  ),
+  row('indexers', 'number', indexers, 'changes ÷ (indexed a second × used vCPU); 2 to partitions', 'main'),
 ]
 
 /**
@@ -219,19 +194,9 @@ const rowsOf = ({ members, shares }) => ({
   'Kafka, Redis, processes': otherRows,
   Duration: [
     ...upTo(members).map(rebuildRow),
-    row(
-      'lost indices built anew',
-      'seconds',
-      (n) => readSeconds(n, indexers(n)),
-      'reading of a rebuild, with a member for each indexer',
-    ),
+    row('lost indices built anew', 'seconds', lostSeconds, 'reading of a rebuild, with a member for each indexer'),
     ...upTo(shares).map(verifyRow),
-    row(
-      'export of the largest team, `view=full`',
-      'seconds',
-      (n) => largestTeam(n) / n.exportedPerSecond,
-      'its submissions ÷ exported a second; summaries take half',
-    ),
+    row('largest team exported', 'seconds', exportSeconds, 'its submissions ÷ exported a second; summaries: half'),
   ],
 })
 
@@ -239,24 +204,22 @@ const rowsOf = ({ members, shares }) => ({
 const upTo = (most) => [...new Set([1, 2, most])].filter((count) => count <= most)
 
 /** @param {number} members */
-const rebuildRow = (members) =>
-  row(
-    `rebuild, ${members} ${members === 1 ? 'member' : 'members'}`,
-    'seconds',
-    (n) => rebuildSeconds(n, members),
-    'records of the topic ÷ (records of an indexer × members, up to the partitions and to all CPU) + submissions ÷ compared a second',
-    'main',
-  )
+function rebuildRow(members) {
+  const words = 'records ÷ least of (indexed × members or partitions, indexable) + submissions ÷ compared'
+  return row(`rebuild, ${counted(members, 'member')}`, 'seconds', (n) => rebuildSeconds(n, members), words, 'main')
+}
 
 /** @param {number} shares */
-const verifyRow = (shares) =>
-  row(
-    `verification, ${shares} ${shares === 1 ? 'share' : 'shares'}`,
-    'seconds',
-    (n) => verifySeconds(n, shares),
-    'submissions ÷ (verified a second × shares, up to the partitions)',
-    'main',
-  )
+function verifyRow(shares) {
+  const words = 'submissions ÷ (verified a second × shares, at most partitions)'
+  return row(`verification, ${counted(shares, 'share')}`, 'seconds', (n) => verifySeconds(n, shares), words, 'main')
+}
+
+/**
+ * @param {number} count
+ * @param {string} noun
+ */
+const counted = (count, noun) => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 /** The units of each kind, from the smallest; a value of at least `from` is written in that unit. */
 const units = {

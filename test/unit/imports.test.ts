@@ -12,7 +12,6 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'src/settings': ['src/core'],
   indexer: ['src/core'],
   tools: ['src/core', 'src/api', 'src/settings', 'indexer', 'docs'],
-  docs: [],
   // It loads the file of a command by the table's path.
   bin: [],
 }
@@ -37,7 +36,7 @@ const filesOf = (folder: string): string[] =>
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
 
-const files = ['src', 'indexer', 'tools', 'bin', 'docs'].flatMap(filesOf)
+const files = ['src', 'indexer', 'tools', 'bin'].flatMap(filesOf)
 const importsOf = (file: string): string[] =>
   specifiersOf(join(root, file))
     .filter((specifier) => specifier.startsWith('.'))

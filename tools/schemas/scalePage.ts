@@ -12,16 +12,22 @@ declare global {
 type Line = readonly string[]
 
 const tableOf = ([header = [], ...lines]: readonly Line[]): string =>
-  [header, header.map((_, at) => (at === 0 ? '---' : '---:')), ...lines].map((line) => `| ${line.join(' | ')} |`).join('\n')
+  [header, header.map((_, at) => (at === 0 ? '---' : '---:')), ...lines]
+    .map((line) => `| ${line.join(' | ')} |`)
+    .join('\n')
 
 function costLines(): readonly Line[] {
   const { assumptions, costs, machines } = globalThis.tidemarkInputs
   const shown = (value: number): string => value.toLocaleString('en-US', { maximumSignificantDigits: 4 })
-  const bytes = Object.values(assumptions).filter(({ group }) => group === 'Bytes')
+  const { listBytes, detailBytes, recordBytes, pageBytes } = assumptions
   return [
     ['', ...machines.map(({ date }) => date)],
     ...Object.values(costs).map(({ label, values }) => [label, ...values.map(shown)]),
-    ...bytes.map((one) => [one.label, `${shown(one.value)}${'date' in one ? '°' : ''}`, '']),
+    ...[listBytes, detailBytes, recordBytes, pageBytes].map(({ label, value }) => [
+      `${label}, bytes`,
+      shown(value),
+      '',
+    ]),
   ]
 }
 
