@@ -5,8 +5,6 @@
   const form = document.querySelector('form')
   const own = document.querySelector('#own')
   const results = document.querySelector('#results')
-  // Its parts have roles of their own, because a narrow window lays them out as blocks.
-  results.setAttribute('role', 'table')
   const status = document.querySelector('[role=status]')
   const million = 1e6
 
@@ -67,7 +65,10 @@
     })
   }
 
-  /** `values`: the text of each column. The label is shown instead of the column's header where the window is narrow. */
+  /**
+   * `values`: the text of each column. Where the window is narrow, the parts of a table are blocks, and would lose their roles; the label is shown
+   * instead of the column's header.
+   */
   const resultRow = ({ name, words, weight }, columns, values) =>
     make(
       'tr',
@@ -88,16 +89,19 @@
       )
     const header = (text, at) =>
       make('th', { scope: 'col', role: 'columnheader' }, text, ...(at === 3 ? [make('small', {}, 'yours')] : []))
-    const bodies = Object.entries(rowsOf(numbers[0])).map(([group, rows]) =>
+    const tableOf = ([group, rows]) =>
       make(
-        'tbody',
-        { role: 'rowgroup' },
-        make('tr', { role: 'row' }, make('th', { scope: 'rowgroup', role: 'rowheader', colspan: 5 }, group)),
-        ...rows.map((row) => resultRow(row, columns, valuesOf(row))),
-      ),
-    )
-    const head = make('tr', { role: 'row' }, make('td', { role: 'cell' }), ...columns.map(header))
-    results.replaceChildren(make('thead', { role: 'rowgroup' }, head), ...bodies)
+        'table',
+        { role: 'table' },
+        make('caption', {}, group),
+        make(
+          'thead',
+          { role: 'rowgroup' },
+          make('tr', { role: 'row' }, make('td', { role: 'cell' }), ...columns.map(header)),
+        ),
+        make('tbody', { role: 'rowgroup' }, ...rows.map((row) => resultRow(row, columns, valuesOf(row)))),
+      )
+    results.replaceChildren(...Object.entries(rowsOf(numbers[0])).map(tableOf))
     status.textContent = `Calculated for ${columns[3]} submissions.`
   }
 

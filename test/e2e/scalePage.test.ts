@@ -39,8 +39,8 @@ test('the page has the numbers of docs/scale.md', async () => {
 
 test('a number that is typed changes the row, by keyboard alone', async () => {
   const { page } = await visit()
-  const type = async (label: string, text: string): Promise<void> => {
-    await page.getByLabel(label, { exact: true }).focus()
+  const type = async (name: string, text: string): Promise<void> => {
+    await page.getByRole('spinbutton', { name, exact: true }).focus()
     await page.keyboard.press('ControlOrMeta+A')
     await page.keyboard.type(text)
   }
