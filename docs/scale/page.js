@@ -121,7 +121,7 @@
   const boundsOf = ({ min, max, step }) => `${step === '1' ? 'a whole number' : 'a number'} from ${min} to ${max}`
 
   form.addEventListener('input', update)
-  document.querySelector('#reset').addEventListener('click', () => {
+  form.querySelector('button').addEventListener('click', () => {
     form.reset()
     update()
   })
