@@ -3,8 +3,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { readAccountKeyRecord, readFormRecord, readSubmissionRecord } from '../../../../src/core/model/record.ts'
 import { configurationPage } from '../../../../tools/schemas/configuration.ts'
-import { scalePage } from '../../../../tools/schemas/scalePage.ts'
 import { recordSchemas } from '../../../../tools/schemas/recordSchemas.ts'
+import { scalePage } from '../../../../tools/schemas/scalePage.ts'
 import { type RecordKind, recordTexts, validValues } from '../../../support/recordValues.ts'
 
 /** A number beyond a double is a number still, though JSON.parse makes it infinite. */
