@@ -24,7 +24,7 @@ const long = [
   ...['security/elasticsearch', 'security/kafka', 'security/kafkaTokens', 'security/redis'],
   'security/redisCertificates',
   ...['integration/engines', 'e2e/demo', 'e2e/verify', 'e2e/erase'],
-  ...['e2e/tracing', 'e2e/docsPage', 'e2e/frontPage', 'e2e/settings', 'e2e/status', 'e2e/explore'],
+  ...['e2e/tracing', 'e2e/docsPage', 'e2e/frontPage', 'e2e/settings', 'e2e/status', 'e2e/explore', 'e2e/scalePage'],
 ]
 
 /** @type {import('jest').Config} */

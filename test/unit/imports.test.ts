@@ -11,7 +11,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'src/api': ['src/core'],
   'src/settings': ['src/core'],
   indexer: ['src/core'],
-  tools: ['src/core', 'src/api', 'src/settings', 'indexer'],
+  tools: ['src/core', 'src/api', 'src/settings', 'indexer', 'docs'],
   // It loads the file of a command by the table's path.
   bin: [],
 }

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { readAccountKeyRecord, readFormRecord, readSubmissionRecord } from '../../../../src/core/model/record.ts'
 import { configurationPage } from '../../../../tools/schemas/configuration.ts'
 import { recordSchemas } from '../../../../tools/schemas/recordSchemas.ts'
+import { scalePage } from '../../../../tools/schemas/scalePage.ts'
 import { type RecordKind, recordTexts, validValues } from '../../../support/recordValues.ts'
 
 /** A number beyond a double is a number still, though JSON.parse makes it infinite. */
@@ -27,9 +28,12 @@ test.each(kinds)('schemas/%s.json is up to date with `npm run schemas`', (kind) 
   expect(committed(kind)).toEqual(recordSchemas[kind])
 })
 
-test('docs/configuration.md is up to date with `npm run schemas`', () => {
-  const page = readFileSync('docs/configuration.md', 'utf8')
-  expect(page).toBe(configurationPage(page))
+test.each([
+  ['docs/configuration.md', configurationPage],
+  ['docs/scale.md', scalePage],
+])('%s is up to date with `npm run schemas`', (path, write) => {
+  const page = readFileSync(path, 'utf8')
+  expect(page).toBe(write(page))
 })
 
 test.each(kinds)('schema and indexer agree about every record of a %s that is nearly valid', (kind) => {
