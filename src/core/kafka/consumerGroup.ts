@@ -110,8 +110,8 @@ export function groupMember(kafka: Kafka, options: GroupOptions): GroupMember {
         consumer.seek({ topic, partition, offset: String(nextOffset) })
       consumer.resume(forKafkaJs(partitions))
     },
-    pause: (partitions) => consumer.pause(forKafkaJs(partitions)),
-    resume: (partitions) => consumer.resume(forKafkaJs(partitions)),
+    pause: (partitions) => unlessCrashed(() => consumer.pause(forKafkaJs(partitions))),
+    resume: (partitions) => unlessCrashed(() => consumer.resume(forKafkaJs(partitions))),
     commit: async (commits) => {
       const commitsBefore = acceptedCommits
       await consumer.commitOffsets(commits.map(({ position, ...commit }) => ({ ...commit, offset: String(position) })))
@@ -119,6 +119,20 @@ export function groupMember(kafka: Kafka, options: GroupOptions): GroupMember {
       if (acceptedCommits === commitsBefore) throw new Error('nothing was committed: the member stops')
     },
     leave: () => consumer.disconnect(),
+  }
+}
+
+/**
+ * Pauses or resumes partitions, unless the member has crashed. Example:
+ * 1. No broker answers a fetch. KafkaJS ends the member, which fetches nothing any more, and then takes some milliseconds to disconnect.
+ * 2. In these, the process is told to stop, and pauses the member's partitions. KafkaJS throws, because it has no member.
+ * 3. KafkaJS emits CRASH, and `run` rejects.
+ */
+function unlessCrashed(change: () => void): void {
+  try {
+    change()
+  } catch (error) {
+    if (!(error instanceof kafkajs.KafkaJSNonRetriableError)) throw error
   }
 }
 

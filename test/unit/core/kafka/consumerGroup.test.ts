@@ -52,6 +52,14 @@ test('a stopping member rejects a commit that it does not send', async () => {
   expect(commit).toMatchObject({ status: 'rejected', reason: { message: 'nothing was committed: the member stops' } })
 })
 
+test('a member that KafkaJS has ended is paused and resumed without an error, because its crash may not be reported yet', async () => {
+  const { on, reader } = await setting()
+  await reader.close()
+  const partitions = [{ topic: on.topic, partition: 0 }]
+  expect(() => reader.member.pause(partitions)).not.toThrow()
+  expect(() => reader.member.resume(partitions)).not.toThrow()
+})
+
 test('the end of a batch without records is reported from its fetch offset, also when compaction has removed earlier records', async () => {
   const ends = new Set<string>()
   const { kafka, on } = await setting({ onBatchEnd: (_at, from, last) => ends.add(`${from} to ${last}`) })
