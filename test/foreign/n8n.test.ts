@@ -222,7 +222,7 @@ describe('the trigger', () => {
 
   const lost: ReadonlyArray<[string, Json]> = [
     ['410', { status: 410, message: 'the cursor has expired' }],
-    ['400 for the cursor', { status: 400, message: 'cursor must be one that was answered to the same team' }],
+    ['400 for the cursor', { status: 400, message: 'cursor must be unchanged, and from an answer to the same team' }],
   ]
   test.each(lost)(
     'after %s, reads everything again, emits items that changed since, and reports it in a failed execution',

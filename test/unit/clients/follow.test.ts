@@ -206,7 +206,7 @@ describe('the loop ends', () => {
     expect(api.asked()).toEqual([])
   })
 
-  const message = 'cursor must be one that was answered to the same team, list, view and fields, unchanged, not "x"'
+  const message = 'cursor must be unchanged, and from an answer to the same team, list, view and fields, not "x"'
   test.each([
     ['a cursor that is refused', refusal(400, { 'x-request-id': 'r1' }, message), BadRequestError],
     ['a key that was revoked', refusal(401), UnauthorizedError],
