@@ -15,6 +15,7 @@ import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram, untilTold } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
 import { type HistoryRecord, stateRecord } from '../support/randomHistory.ts'
+import { startServing } from '../support/startServing.ts'
 import { deleteRecords, documentTopics, withAdmin } from '../support/topics.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
@@ -31,10 +32,7 @@ const connectProducer = async (config: ProducerConfig): Promise<Producer> => {
   return producer
 }
 const startBoth = async (): Promise<void> => {
-  indexer = await pipeline.startIndexer()
-  await pipeline.createKeys([...history.teams, checkerTeam])
-  api = await pipeline.startApi()
-  await pipeline.untilApplied(api, 'acme')
+  ;({ indexer, api } = await startServing(pipeline, { teams: [...history.teams, checkerTeam] }))
 }
 const nameOf = (topic: 'forms' | 'submissions'): string => documentTopics(pipeline)[topic === 'forms' ? 0 : 1]
 

@@ -9,6 +9,7 @@ import { startOwnEngines } from '../support/ownEngines.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram, untilReady, untilTold } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
+import { startServing } from '../support/startServing.ts'
 
 /** Comes last, so that the latest append time is its own. */
 const damaged = 1
@@ -20,12 +21,11 @@ const pipeline = usePipeline({ forEachTest: true })
 let api: Program
 
 beforeEach(async () => {
-  const indexer = await pipeline.startIndexer()
-  await pipeline.createKeys(['acme'])
-  api = await pipeline.startApi()
+  const serving = await startServing(pipeline, { teams: ['acme'] })
+  api = serving.api
   await produceForms('first')
   await pipeline.untilApplied(api, 'acme')
-  await indexer.end('SIGTERM')
+  await serving.indexer.end('SIGTERM')
 })
 
 /** The file that holds the first records of a partition. */
