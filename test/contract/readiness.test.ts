@@ -43,7 +43,7 @@ const unavailable = {
   json: { error: { code: 'service_unavailable', message: expect.any(String) } },
 }
 
-test('an outage of an engine takes no API out of its Service: requests that need the engine get 503 as JSON, and others are answered', async () => {
+test('an outage of an engine removes no API from its Service: requests that need the engine get 503 as JSON, and others are answered', async () => {
   const pods = await Promise.all([startApi(), startApi()])
   await Promise.all(pods.map(untilReady))
   const before = await askService(pods, list)

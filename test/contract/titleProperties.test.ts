@@ -84,7 +84,7 @@ test('a search for any part of a title finds every title that contains it, whate
   )
 })
 
-test('any search gives two teams with the same titles the same answer, each from its own forms', async () => {
+test('for any search, two teams with the same titles get the same answer, each from its own forms', async () => {
   const typed = fc.oneof(
     fc.tuple(seed, fc.constantFrom(...titles)).map(([each, title]) => typedFor(seeded(each), title)),
     fc.string({ unit: 'grapheme', maxLength: 20 }),

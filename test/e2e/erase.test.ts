@@ -83,7 +83,7 @@ async function createSourceTopics(): Promise<void> {
   await withAdmin(pipeline.kafka, hurryCleaner)
 }
 
-test('once the receipt says that nothing is left of a deleted submission, no file of any engine has a word of it', async () => {
+test('when the receipt reports that nothing is left of a deleted submission, no file of any engine contains a word of it', async () => {
   await createSourceTopics()
   const { indexer, api } = await startServing(pipeline, { teams: [team] })
   const [among, alone] = [plantedWords(), plantedWords()]

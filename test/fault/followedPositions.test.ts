@@ -34,7 +34,7 @@ async function visiblePosition(partition: number): Promise<number> {
   return Math.max(-1, ...found.map((position) => Number(position ?? -1)))
 }
 
-test('a follower gets the state of an entity that two partitions have under one revision, whichever a rebuild reads first', async () => {
+test('a follower gets an entity that has the same revision in two partitions, whichever partition a rebuild reads first', async () => {
   await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 2)
   const { api } = await startServing(pipeline, { teams: [team], indexerSettings: { ELASTICSEARCH_URL: faulty.url } })
   // A walk from the beginning would read what is not visible, too.

@@ -78,7 +78,7 @@ test('an indexer reads past a segment that ends in a batch without records', asy
   await expectWhole(pipeline, api, { teams: ['acme'], records: [early, gone, late, filler] })
 })
 
-test('when Kafka has deleted records while no indexer ran, the indexer goes on with the first record that is left, and publishes no watermark', async () => {
+test('after Kafka deleted records while no indexer ran, an indexer continues with the first remaining record, and publishes no watermark', async () => {
   const third = (at: number): HistoryRecord[] => history.records.slice(at * 300, (at + 1) * 300)
   await startBoth()
   await pipeline.produceHistory(third(0))
@@ -98,7 +98,7 @@ test('when Kafka has deleted records while no indexer ran, the indexer goes on w
   expect(await watermarkOf(pipeline, api, 'acme')).toBeUndefined()
 })
 
-test('partitions that are added to a topic hold the watermark back until an indexer reads them', async () => {
+test('after partitions were added to a topic, the watermark stands still until an indexer reads them', async () => {
   const isVisible = async ({ key }: HistoryRecord): Promise<boolean> =>
     (await pipeline.get(api, 'acme', `/api/v1/forms/${key.toString().slice('acme/'.length)}`)).status === 200
   const areVisible = async (records: readonly HistoryRecord[]): Promise<boolean> =>

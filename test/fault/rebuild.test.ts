@@ -89,7 +89,7 @@ test('a rebuild copies deletions and newer revisions that Kafka no longer has, a
   expect(await shardsOf(2)).toEqual(new Set(['3']))
 })
 
-test('a rebuild with INDEX_ANSWERS=false leaves answers out, and another one brings them back, for which an API with answers waits', async () => {
+test('after a rebuild with INDEX_ANSWERS=false, answers cannot be searched, and an API with answers gives 503 until another rebuild', async () => {
   const history = randomHistory(26, 300)
   const { indexer, api } = await startServing(pipeline, history)
   await indexer.end('SIGTERM')
@@ -166,7 +166,7 @@ test('a release with other mappings waits, reports it, and takes over once its r
   await expectFold(pipeline, api, history)
 })
 
-test('a rebuild that cannot copy documents says why, can be stopped, and has changed nothing', async () => {
+test('a rebuild that cannot copy documents reports the reason, can be stopped, and has changed nothing', async () => {
   const history = randomHistory(26, 300)
   const { api } = await startServing(pipeline, history)
   await forgetTopics()

@@ -30,7 +30,7 @@ const untilShared = (count: number): Promise<void> =>
     return partitions.length === count && partitions.every((read) => read > 0)
   })
 
-test('members read partitions for a rebuild; one is killed and another one joins: the new generation has every record once', async () => {
+test('members of a rebuild share its partitions: after one is killed and another one joins, the new generation has every record', async () => {
   const history = randomHistory(27, 4_000)
   const { api } = await startServing(pipeline, history)
 
@@ -49,7 +49,7 @@ test('members read partitions for a rebuild; one is killed and another one joins
   await expectWhole(pipeline, api, history)
 })
 
-test('a rebuild that was killed goes on when it is started again, with the members that it had', async () => {
+test('a killed rebuild continues with its members when it is started again', async () => {
   const history = randomHistory(28, 3_000)
   const { api } = await startServing(pipeline, history)
 

@@ -21,7 +21,7 @@ const state = (id: string, revision: number, changes = {}) => ({
 
 const follow = (api: Program, cursor?: string, path?: string) => idsSince(pipeline, { api, team, cursor, path })
 
-test('a follower gets a state that was a dead letter before a rebuild indexed it', async () => {
+test('a follower gets a state that was a dead letter until a rebuild indexed it', async () => {
   await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 1)
   const { api } = await startServing(pipeline, { teams: [team], indexerSettings: { ELASTICSEARCH_URL: faulty.url } })
   await pipeline.produce('submissions', [state('a', 4)])
@@ -49,7 +49,7 @@ test('a follower gets a state that was a dead letter before a rebuild indexed it
   else expect([...next.ids].sort()).toEqual(['a', 'c'])
 })
 
-test('a follower of whole entities goes on after Elasticsearch failed at one detail document until its record was a dead letter', async () => {
+test('a follower of whole entities continues although Elasticsearch failed at one detail document until its record became a dead letter', async () => {
   await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 1)
   const { api } = await startServing(pipeline, { teams: [team], indexerSettings: { ELASTICSEARCH_URL: faulty.url } })
   await pipeline.produce('submissions', [state('a', 1)])

@@ -132,7 +132,7 @@ describeNginx('the shipped configuration, while no API is reachable,', () => {
   })
 })
 
-describeNginx('an Elasticsearch behind nginx, under a path, that asks for an API key', () => {
+describeNginx('an Elasticsearch behind nginx, below a path, that requires an API key', () => {
   const pipeline = usePipeline()
   const folder = useFolder()
   const asking =

@@ -127,7 +127,7 @@ describe('the trigger', () => {
     expect(feed.cursors()).toEqual(['now', '1'])
   })
 
-  test('repeats a request with the same cursor after 429, 503 and incomplete answers, as late as Retry-After says', async () => {
+  test('repeats a request with the same cursor after 429, 503 and incomplete answers, no earlier than Retry-After allows', async () => {
     feed.willAnswer(
       { cut: 'closed' },
       { cut: 'ended' },
@@ -144,7 +144,7 @@ describe('the trigger', () => {
     expect(ids(rowsAt(executions, 0))).toEqual(['a'])
   })
 
-  test('aborts its waiting request when it is deactivated, and goes on there when it is activated again', async () => {
+  test('aborts its waiting request when it is deactivated, and continues from there when it is activated again', async () => {
     const database = { staticData: '{}' }
     const loaded = await package_.load()
     feed.willAnswer({ items: [row('a')], cursor: '1' })

@@ -24,7 +24,7 @@ const totals = async (of: readonly string[]): Promise<(number | undefined)[]> =>
   return answers.map((answer) => (answer?.body as { totalDocs?: number } | undefined)?.totalDocs)
 }
 
-test('while a shard has no copy, records of other shards are served at once, and its own once it has a copy again', async () => {
+test('while a shard has no copy, records of other shards are served at once, and its own records once it has a copy again', async () => {
   const { elasticsearch } = pipeline
   await pipeline.createKeys(teams)
   const placed = await Promise.all(
