@@ -4,7 +4,7 @@ import { createCompactedTopics, shortRetentionMs, untilCompacted } from '../supp
 import { eventually } from '../support/eventually.ts'
 import { rebuildUntilServes, untilCommitted } from '../support/indexingProgress.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { type Program, runCommand, startProgram, untilReady, untilTold } from '../support/programs.ts'
+import { type Program, runCommand, startProgram, untilReady, untilReported } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { startServing } from '../support/startServing.ts'
 import { documentTopics, recordsOf, setPolicy, withAdmin } from '../support/topics.ts'
@@ -15,9 +15,9 @@ let api: Program
 
 const submission = (id: string, revision: number) => stateRecord('submissions', `${team}/${id}`, revision)
 /** Starts an indexer and waits until it says `problem` of deletions. */
-async function startUntilTold(problem: RegExp): Promise<Program> {
+async function startUntilReported(problem: RegExp): Promise<Program> {
   const indexer = await startProgram('indexer', pipeline.names)
-  await untilTold(indexer, 'deletions', problem)
+  await untilReported(indexer, 'deletions', problem)
   return indexer
 }
 const list = async (api: Program): Promise<{ status: number; watermark: string | null; ids: string[] }> => {
@@ -60,12 +60,12 @@ test('an indexer that was off for longer than Kafka keeps deletions publishes no
     return !left.includes(`${team}/gone`) && left.filter((key) => key === `${team}/broken`).length === 1
   })
 
-  const second = await startUntilTold(/a rebuild is needed/)
+  const second = await startUntilReported(/a rebuild is needed/)
   await expectNoPromise(api)
   await untilCommitted(pipeline)
   // It stays so, however new the commits are.
   await second.end('SIGTERM')
-  const third = await startUntilTold(/a rebuild is needed/)
+  const third = await startUntilReported(/a rebuild is needed/)
   await expectNoPromise(api)
   expect((await list(api)).ids).toEqual(['broken', 'gone', 'kept', 'late'])
   const verified = await runCommand('verify', [], pipeline.names)
@@ -87,7 +87,7 @@ test('a topic that also deletes by time is reported, and there is no watermark u
   const usePolicy = (policy: string): Promise<void> =>
     withAdmin(pipeline.kafka, (admin) => setPolicy(admin, pipeline.names.TOPIC_SUBMISSIONS, policy))
   await usePolicy('compact,delete')
-  const indexer = await startUntilTold(/=compact,delete/)
+  const indexer = await startUntilReported(/=compact,delete/)
   await expectNoPromise(api)
   expect(await indexer.metric('tidemark_check_ok', 'check="deletions"')).toBe(0)
   await pipeline.produce('submissions', [submission('later', 1)])
@@ -95,7 +95,7 @@ test('a topic that also deletes by time is reported, and there is no watermark u
   await indexer.end('SIGTERM')
 
   await usePolicy('compact')
-  const repaired = await startUntilTold(/a rebuild is needed/)
+  const repaired = await startUntilReported(/a rebuild is needed/)
   await expectNoPromise(api)
   await rebuildUntilServes(pipeline)
   await untilReady(repaired)

@@ -12,7 +12,7 @@ import {
 } from '../support/indexingProgress.ts'
 import { closeAfterwards } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { type Program, startProgram, untilTold } from '../support/programs.ts'
+import { type Program, startProgram, untilReported } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
 import { type HistoryRecord, stateRecord } from '../support/randomHistory.ts'
 import { startServing } from '../support/startServing.ts'
@@ -89,7 +89,7 @@ test('after Kafka deleted records while no indexer ran, an indexer continues wit
     for (const topic of documentTopics(pipeline)) await deleteRecords(admin, topic)
   })
   const next = await startProgram('indexer', pipeline.names)
-  await untilTold(next, 'deletions', /a rebuild is needed/)
+  await untilReported(next, 'deletions', /a rebuild is needed/)
   await expectFold(pipeline, api, { ...history, records: third(0) })
   await pipeline.produceHistory(third(2))
   await untilCommitted(pipeline)

@@ -8,7 +8,7 @@ import { untilCaughtUp, untilServes } from '../support/indexingProgress.ts'
 import { closeAfterwards } from '../support/lifecycle.ts'
 import { indexName } from '../support/names.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { type Program, probe, startProgram, untilReady, untilTold } from '../support/programs.ts'
+import { type Program, probe, startProgram, untilReady, untilReported } from '../support/programs.ts'
 import { randomHistory } from '../support/randomHistory.ts'
 import { startServing } from '../support/startServing.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
@@ -143,8 +143,8 @@ test('a release with other mappings waits, reports it, and takes over once its r
   const nextApi = await startProgram('api', pipeline.names, [], folder)
   const statusOf = async (list: string): Promise<number> =>
     (await pipeline.get(nextApi, 'acme', `/api/v1/${list}`)).status
-  await untilTold(nextApi, 'elasticsearch', /is of an earlier release/)
-  await untilTold(nextApi, 'process', /^has not been able to answer yet/)
+  await untilReported(nextApi, 'elasticsearch', /is of an earlier release/)
+  await untilReported(nextApi, 'process', /^has not been able to answer yet/)
   // It would take the place of an API that works.
   expect((await probe(nextApi, 'readyz')).code).toBe(503)
   // Nothing is read by a field that its index may lack. The mapping of forms is the same.

@@ -3,7 +3,7 @@ import { clearRedis } from '../support/clearRedis.ts'
 import { eventually } from '../support/eventually.ts'
 import { rebuildUntilServes } from '../support/indexingProgress.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { type Program, probe, runCommand, startProgram, untilReady, untilTold } from '../support/programs.ts'
+import { type Program, probe, runCommand, startProgram, untilReady, untilReported } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 import { startServing } from '../support/startServing.ts'
 import { createTopicsWith, documentTopics, withAdmin } from '../support/topics.ts'
@@ -86,7 +86,7 @@ test.each([
     if (isRedisLost) await loseRedis()
     if (!isRunning) indexer = await startProgram('indexer', pipeline.names)
     const beganAtMs = performance.now()
-    const told = await untilTold(indexer, 'logs', /another log than generation 1 was read from/)
+    const told = await untilReported(indexer, 'logs', /another log than generation 1 was read from/)
     expect(performance.now() - beganAtMs).toBeLessThan(namedWithinMs)
     expect(told).toContain(`${pipeline.names.TOPIC_SUBMISSIONS}/0`)
     expect(await indexer.metric('tidemark_check_ok', 'check="logs"')).toBe(0)
@@ -97,7 +97,7 @@ test.each([
     // A restart does not forget it.
     await indexer.end('SIGTERM')
     indexer = await startProgram('indexer', pipeline.names)
-    await untilTold(indexer, 'logs', /another log/)
+    await untilReported(indexer, 'logs', /another log/)
     expect((await probe(indexer, 'readyz')).code).toBe(503)
 
     await rebuildUntilServes(pipeline)

@@ -57,7 +57,7 @@ const byToken = (): Record<string, string> => ({
   ...{ KAFKA_OAUTH_CLIENT_ID: 'tidemark', KAFKA_OAUTH_CLIENT_SECRET: initialRules.secret },
 })
 const refusal = (settings: Record<string, string>): Promise<string> => refusalOf('dead-letters', settings, ['list'])
-const problemOf = async (program: Program): Promise<string> => JSON.stringify((await probe(program, 'readyz')).said)
+const problemOf = async (program: Program): Promise<string> => JSON.stringify((await probe(program, 'readyz')).body)
 
 describe('with tokens of an endpoint', () => {
   test('an indexer works on after its tokens expire, and after its client secret changes in its file', async () => {
