@@ -45,10 +45,12 @@ const parametersOf = (type: EntityType) =>
       .optional()
       .describe(
         'The `cursor` of the last answer, or the `Changes-Cursor` of an export with the same `view` and `fields`. Left out: from the beginning. ' +
-          `\`${fromNowOn}\`: from now on, without rows.`,
+          `\`${fromNowOn}\`: no rows, and a cursor for later changes.`,
       ),
-    limit: integer(maxLimit).default(defaultLimit).describe('Rows per answer, at most; fewer when rows are large.'),
-    view: viewParameter.describe('`full` makes each row what the endpoint of a single item answers.'),
+    limit: integer(maxLimit)
+      .default(defaultLimit)
+      .describe('The most rows in one answer. Large rows come in smaller answers.'),
+    view: viewParameter.describe('With `full`, each row has the members that the endpoint of a single item answers.'),
     ...fieldsParameter(membersOfRows, lists[type].summary, lists[type].full),
   })
 
@@ -194,7 +196,7 @@ function sealedCursorOf(text: string, type: EntityType): SealedCursor {
 }
 
 const invalidCursor = () =>
-  apiError('bad_request', 'cursor must be one that was answered to the same team, list, view and fields, unchanged')
+  apiError('bad_request', 'cursor must be unchanged, and from an answer to the same team, list, view and fields')
 
 function openedWith(sealed: SealedCursor, key: VisibleList['cursorKey'], scope: CursorScope): ChangeCursor {
   const cursor = openCursor(sealed, key, scope)

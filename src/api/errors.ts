@@ -16,7 +16,10 @@ export const errorAnswers = {
   not_found: [404, 'no such form'],
   method_not_allowed: [405, `only ${allowedMethods} are supported`],
   request_timeout: [408, 'the request took too long to arrive'],
-  cursor_expired: [410, 'the cursor is too old: start without a cursor, and drop what that walk does not name'],
+  cursor_expired: [
+    410,
+    'deletions since the cursor are unknown: start without a cursor; once hasMore is false, remove rows that were not returned since',
+  ],
   uri_too_long: [414, 'the URL is too long'],
   rate_limited: [429, 'too many requests with this key; retry in 42 s'],
   headers_too_long: [431, 'the headers are too long'],

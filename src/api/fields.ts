@@ -20,8 +20,8 @@ const maxFields = 100
 export function fieldsParameter(...memberLists: readonly Served[]) {
   const name = patternOf(memberLists.reduce(mergedWith))
   const description =
-    'Only these fields, with commas between their names; a dot stands before the name of a nested one, such as `result.score`. What follows ' +
-    '`data.` is the code of an answer. Columns of CSV have this order, those within one object together. With `view=full`, the fields are those of a single item.'
+    'Only these fields: names separated by commas, with dots between the levels of a nested field, such as `result.score`. After `data.` comes ' +
+    'the code of an answer. Columns of CSV have this order; fields of one object stand together. With `view=full`, the names are those of a single item.'
   return { fields: text.meta({ description, pattern: `^${name}(,${name}){0,${maxFields - 1}}$`, examples: ['id'] }) }
 }
 

@@ -12,7 +12,7 @@ import { exactTitle, similarTitles } from './search/titleQuery.ts'
 const listFormsParameters = z.object({
   scene: oneOf(scenes).describe('Only forms of this scene.'),
   titleContains: title.describe(
-    'Only forms whose title holds this text, or all of its words in any order; when there are none, those with words that differ by small slips.',
+    'Only forms whose title contains this text, or all of its words in any order. If there is no such form, words may have small misspellings.',
   ),
   ...listParameters,
 })
@@ -66,7 +66,7 @@ export const formEndpoints: readonly Endpoint<keyof typeof formSchemas>[] = [
     ...getForm,
     operationId: 'getForm',
     summary: 'Get one form',
-    description: 'A form with its fields and its report configuration.',
+    description: 'A form with its fields and the configuration of its report.',
     answer: 'Form',
   },
 ]

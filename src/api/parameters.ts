@@ -166,16 +166,19 @@ export const pageParameters = {
 }
 
 export const createdParameters = {
-  since: windowBound('from', 'Only what was created at or after this time. A date alone is its first moment in UTC.'),
-  until: windowBound('to', 'Only what was created at or before this time. A date alone is its last moment in UTC.'),
+  since: windowBound(
+    'from',
+    'Only what was created at or after this time. A date alone means its first moment in UTC.',
+  ),
+  until: windowBound('to', 'Only what was created at or before this time. A date alone means its last moment in UTC.'),
 }
 
 export const changedParameters = {
   changedSince: windowBound(
     'from',
-    'Only what changed last at or after this time: when its newest record was appended to Kafka.',
+    'Only what last changed at or after this time. The time is that at which Kafka appended the newest record.',
   ),
-  changedUntil: windowBound('to', 'Only what changed last at or before this time.'),
+  changedUntil: windowBound('to', 'Only what last changed at or before this time.'),
 }
 
 export const oneOf = <const Values extends readonly string[]>(values: Values) =>
@@ -238,7 +241,7 @@ function readAnswers(text: string): readonly CodeAndValues[] | undefined {
   return entries.every(isValid) ? entries : undefined
 }
 
-const answersRule = 'must be a JSON object of texts or lists of texts by code, such as {"q1":"yes","q2":["a","b"]}'
+const answersRule = 'must be a JSON object from codes to texts or lists of texts, such as {"q1":"yes","q2":["a","b"]}'
 
 /** Like `answer.<code>`, for generated clients, which need fixed names. */
 export const answersAsJson = parsed(readAnswers, answersRule)
@@ -286,7 +289,7 @@ export const viewParameter = oneOf(['summary', 'full']).unwrap().default('summar
 
 export const exportParameters = {
   view: viewParameter.describe(
-    'Only in NDJSON exports. `full` makes each line what the endpoint of a single item answers.',
+    'Only in NDJSON exports. With `full`, each line is the answer of the endpoint of a single item.',
   ),
 }
 

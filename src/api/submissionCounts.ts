@@ -56,18 +56,20 @@ export const countSubmissionsParameters = z
     by: z
       .enum([...groupings.keys()], {
         error: ({ input }) =>
-          `${input === undefined ? 'is required: one' : 'must be one'} of ${singleNames}, or a time and another, as in day,level`,
+          `${input === undefined ? 'is required: one' : 'must be one'} of ${singleNames}, or a time and a value, such as day,level`,
       })
       .describe(
-        'What to count submissions by: the hour, day or month of `submittedAt`; a value, which is the form, status, level, outcome, source, campaign ' +
-          'or answer to the field `code`; or a time and a value, as in `day,level`.',
+        'What submissions are counted by: a time, which is the `hour`, `day` or `month` of `submittedAt`; a value, which is the `form`, `status`, ' +
+          '`level`, `outcome`, `utmSource`, `utmCampaign`, or `answer` to the field `code`; or a time and a value, such as `day,level`.',
       ),
     code: anyText
       .optional()
-      .describe('The code of the field whose answers are counted. Required with `answer` in `by`, otherwise refused.'),
-    scores: flag(false).describe('`true` adds number, minimum, maximum and mean of `result.score` to each item.'),
+      .describe('The code of the field whose answers are counted. Required if `by` names `answer`, otherwise refused.'),
+    scores: flag(false).describe(
+      '`true` adds `scores` to each item: number, minimum, maximum and mean of `result.score`.',
+    ),
     timeZone: timeZone.describe(
-      'IANA time zone of the hours, days or months; UTC by default. Another zone needs hour, day or month in `by`.',
+      'IANA time zone of the hours, days or months; UTC by default. Another zone needs `hour`, `day` or `month` in `by`.',
     ),
     ...selectionParameters,
   })
@@ -139,7 +141,7 @@ export const countRecords: Route = async (ctx, { readParameters, indexReader, an
 
 const countsAnswer = z.object({
   totalDocs: countSchema(
-    'How many submissions match; exact. The sum of all counts, except of answers: an answer that is a list counts once for each element.',
+    'The exact number of matching submissions. Equals the sum of all counts, unless `by` names `answer`: a list counts once for each element.',
     3,
   ),
   by: countSubmissionsParameters.shape.by,
@@ -150,8 +152,8 @@ const countsAnswer = z.object({
         key: z
           .unknown()
           .describe(
-            'The value, or the start of the hour, day or month: local time of the time zone with its offset, as in ' +
-              '`2026-03-29T03:00:00.000+02:00`. By a time and a value: a list of both. A value is text, or null for submissions without a value.',
+            'By a time: the start of the hour, day or month, in local time of the time zone with its offset, such as ' +
+              '`2026-03-29T03:00:00.000+02:00`. By a value: text, or null for submissions without a value. By both: a list of the two.',
           ),
         count: z.int().min(0),
         scores: z
@@ -163,15 +165,15 @@ const countsAnswer = z.object({
           })
           .optional()
           .describe(
-            'Number, minimum, maximum and mean of `result.score`, of the submissions that have one. Only with `scores=true`.',
+            'Number, minimum, maximum and mean of `result.score`, of submissions that have a score. Only with `scores=true`.',
           ),
       }),
     )
     .max(maxCounts)
     .meta({
       description:
-        'By time: from the first hour, day or month with submissions to the last, oldest first, also those between without submissions. By value: ' +
-        'each value that submissions have, the most frequent first, then by key. By both: for each time with submissions, oldest first, its values.',
+        'By a time: every hour, day or month from the first with submissions to the last, oldest first; those between may have none. By a value: ' +
+        'each value that submissions have, the most frequent first, then by key. By both: the times with submissions, oldest first, each with its values.',
       examples: [
         [
           { key: '2026-03-29T01:00:00.000+01:00', count: 2 },
@@ -192,8 +194,8 @@ export const countEndpoints: readonly Endpoint<keyof typeof countSchemas>[] = [
     summary: 'Count submissions',
     description:
       'Counts the submissions that match the filters of `/records`: by hour, day or month, by form, status, level, outcome, source, campaign or ' +
-      'answer, or by a time and a value. The counts are exact. They add up to `totalDocs`, except of answers: an answer that is a list counts ' +
-      `once for each element. More than ${maxCounts} items are refused (400).`,
+      'answer, or by a time and a value. The counts are exact. They add up to `totalDocs`, unless `by` names `answer`: a list counts once ' +
+      `for each element. Above ${maxCounts} items, the answer is 400.`,
     answer: 'SubmissionCounts',
   },
 ]

@@ -34,17 +34,17 @@ export const selectionParameters = {
   email: parameter.value.describe('Only submissions of the examinee with this email address, in any letter case.'),
   examineeId: parameter.value.describe('Only submissions of the examinee with this `examineeId`.'),
   serialNumber: parameter.safeInteger.describe('Only submissions with this serial number.'),
-  shareToken: parameter.value.describe('Only the submission with this token.'),
-  level: parameter.value.describe('Only submissions whose result has this level.'),
-  outcomeCode: parameter.value.describe('Only submissions whose result has this outcome.'),
+  shareToken: parameter.value.describe('Only the submission with this `shareToken`.'),
+  level: parameter.value.describe('Only submissions with this `result.level`.'),
+  outcomeCode: parameter.value.describe('Only submissions with this `result.outcomeCode`.'),
   utmSource: parameter.value.describe('Only submissions with this `metadata.utmSource`.'),
   utmMedium: parameter.value.describe('Only submissions with this `metadata.utmMedium`.'),
   utmCampaign: parameter.value.describe('Only submissions with this `metadata.utmCampaign`.'),
   'answer.<code>': parameter.answers,
   answers: parameter.answersAsJson.describe(
-    'Only submissions with these answers: a JSON object that has, by the code of a field, an answer or a list of alternatives. An answer is ' +
-      'text, or a number, `true` or `false` as it is served, or an element of a list. `answer.<code>=<answer>` says the same of one ' +
-      'field, repeated for others.',
+    'Only submissions with these answers: a JSON object from the code of a field to an answer, or to a list of alternatives. Numbers, `true` and ' +
+      '`false` are written as text, as they are served. Of an answer that is a list, one element is enough. The same as one ' +
+      '`answer.<code>=<answer>` for each answer.',
   ),
   minScore: parameter.anyNumber.describe('Only submissions whose `result.score` is this or higher.'),
   maxScore: parameter.anyNumber.describe('Only submissions whose `result.score` is this or lower.'),
@@ -78,7 +78,7 @@ export const submissionsFilters = (
 /** Throws 400 if answers are not indexed: the search would find nothing. `name`: the parameter that needs them. */
 export function requireIndexedAnswers(hasAnswers: boolean, name: string): void {
   if (!hasAnswers)
-    throw apiError('bad_request', `${name} cannot be asked for: answers are not indexed here (INDEX_ANSWERS=false)`)
+    throw apiError('bad_request', `${name} is not available: answers are not indexed here (INDEX_ANSWERS=false)`)
 }
 
 export const listSubmissions = listRoute(
@@ -104,9 +104,9 @@ export const submissionEndpoints: readonly Endpoint<keyof typeof submissionSchem
     operationId: 'listRecords',
     summary: 'List submissions',
     description:
-      'Submissions of the whole team, newest first by `submittedAt`, then by `id` descending. `since` and `until` act on that ' +
-      'time and so miss updates; `changedSince` and `changedUntil` act on the time of the newest change. A program that must miss nothing follows ' +
-      '`/record-changes`.',
+      "All submissions of the key's team, newest first by `submittedAt`, then by `id` descending. `since` and `until` filter by `submittedAt`, " +
+      'so they miss updates; `changedSince` and `changedUntil` filter by the time of the newest change, and miss deletions. A program that must not ' +
+      'miss a change reads `/record-changes`.',
     answer: 'SubmissionList',
     exportedRow: 'submission',
   },

@@ -146,7 +146,7 @@ describe('Kafka', () => {
     expect(resources[0]?.configEntries[0]?.configValue).toBe('2')
   })
 
-  test('when a leader is killed, appends go on and no acknowledged record is lost; after its restart it is in sync', async () => {
+  test('when a leader is killed, appends continue and no acknowledged record is lost; after its restart it is in sync', async () => {
     await until(append)
     const stop = new AbortController()
     const writing = appendUntil(stop.signal)
@@ -161,7 +161,7 @@ describe('Kafka', () => {
     expect(await answered(lost)).toEqual([])
   })
 
-  test('when a leader is frozen, reads and appends go on and no acknowledged record is lost; it wakes up and is in sync', async () => {
+  test('while a leader is frozen, reads and appends continue and no acknowledged record is lost; afterwards it is in sync', async () => {
     const source = kafkaSource(kafka)
     const ranges = (): Promise<ReadonlyMap<string, OffsetRange>> => source.offsetRanges([topic])
     const { size } = await ranges()

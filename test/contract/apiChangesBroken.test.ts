@@ -30,7 +30,7 @@ async function read(target: string, endsAfter: number): Promise<ChangePage | und
   return pageIn({ status: received.statusCode, json: JSON.parse(text), text } as Parameters<typeof pageIn>[0])
 }
 
-test('a client that ends at 500 random moments while it reads, and goes on with the cursor that it stored last, ends with the list', async () => {
+test('a client that ends at 500 random moments while it reads, and continues with its last stored cursor, ends with the list', async () => {
   const random = seeded(5)
   await Promise.all(Array.from({ length: entities }, (_, at) => store(at, 1)))
   await publish()

@@ -68,7 +68,7 @@ async function walkWhole(path: string, team: string): Promise<readonly ChangeRow
 }
 
 test.each(['limit=1000', 'limit=7', 'limit=1000&view=full'])(
-  'a walk has each row of up to six megabytes once, in pages that stay small (%s)',
+  'a walk returns each row of up to six megabytes once, in small pages (%s)',
   async (query) => {
     const found = await walkWhole(`${feed}?${query}`, large)
     expect([...namesOf(found)].sort()).toEqual(all(rows + 1, id))

@@ -6,7 +6,7 @@ const team = 'team-1'
 const instant = '2026-11-28T08:30:00.000Z'
 const api = useApi({ teams: [team], watermark: instant })
 
-test('a feed has each document that a rebuild copied from a replaced topic once, although they share a position', async () => {
+test('a feed returns each document that a rebuild copied from a replaced topic once, although they share a position', async () => {
   const recordOf = (id: string) => ({ team, id, entity: submissionEntity({ id }) })
   const copied = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
   await api.replica.storeSubmissions(...copied.map((id) => ({ ...recordOf(id), isOfReplacedLog: true })))

@@ -41,7 +41,7 @@ async function add(of = team, type: 'forms' | 'submissions' = 'submissions'): Pr
 }
 
 test.each(['GET', 'HEAD'])(
-  'a %s with `Prefer: wait` is held until there is a row, and answered at once if there are rows already',
+  'a %s with `Prefer: wait` is answered when there is a row, or at once if there are rows already',
   async (method) => {
     const cursor = await latest()
     const held = askWaiting(cursor, { method })
@@ -88,7 +88,7 @@ test('changes of another team or list do not end a wait', async () => {
   expect(namesOf(pageIn(await held).items)).toEqual([id])
 })
 
-test('a request goes on waiting when another generation serves, and when every list has another version', async () => {
+test('a request continues to wait when another generation serves, and when every list has another version', async () => {
   const held = askWaiting(await latest())
   await api.untilWaiting(1)
   await api.replica.disturb('flushed')
@@ -115,7 +115,7 @@ test.each(['application/json', 'application/x-ndjson'])('a list ignores `Prefer:
   expect(applied(await api.get(target, { headers: { ...waiting.headers, accept } }))).toEqual([200, undefined])
 })
 
-test('ten requests of a team may wait in a process, and one more is answered at once; a client that disconnects makes room', async () => {
+test('ten requests of a team may wait in a process, and one more is answered at once, until a client disconnects', async () => {
   const cursor = await latest()
   const gone = new AbortController()
   const left = askWaiting(cursor, { signal: gone.signal })
@@ -162,7 +162,7 @@ test('a waiting request is answered 503 when Redis goes away', async () => {
   expect(applied(await answer)).toEqual([503, undefined])
 })
 
-test('a waiting request whose key is revoked gets 401 at once, and requests of other keys go on waiting', async () => {
+test('a waiting request whose key is revoked gets 401 at once, and requests of other keys continue to wait', async () => {
   const key = await api.replica.storeKey(team, { id: 'revoked' })
   const cursor = await latest()
   const [held, other] = [askWaiting(cursor, { key }), askWaiting(cursor)]

@@ -162,7 +162,7 @@ test.each([
   expect(json).toMatchObject({ error: { code: 'service_unavailable' } })
 })
 
-test('the time that a client takes to read an export is logged, and is no part of the measured duration', async () => {
+test('the time that a client takes to read an export is logged, and not included in the measured duration', async () => {
   const measuredMs = async (): Promise<number> => {
     const durations = await api.metrics.getSingleMetricAsString('tidemark_http_request_duration_seconds')
     return (
@@ -184,7 +184,7 @@ test('the time that a client takes to read an export is logged, and is no part o
   expect((await measuredMs()) - before).toBeLessThan(loggedMs - heldMs + 1)
 })
 
-test('a team may run four exports at once; other teams are served meanwhile, and a client that disconnects makes room', async () => {
+test('a team may run four exports at once, and one more after a client has disconnected; other teams are served meanwhile', async () => {
   const held = api.hold()
   const running = await Promise.all([ndjson, csv, ndjson, csv].map((accept) => open('identity', accept)))
   const few = '/api/v1/records?formId=none'

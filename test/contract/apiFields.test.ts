@@ -34,7 +34,7 @@ test.each([
   },
 )
 
-test('a single item and an export with view=full take `fields`, too', async () => {
+test('a single item and an export with view=full accept `fields`, too', async () => {
   const fields = 'fields=id,metadata.ip,reportResult.status'
   const [first = ''] = linesOf(await get(`records?view=full&${fields}`, ndjson))
   expect(Object.keys(JSON.parse(first) as object)).toEqual(['id', 'metadata', 'reportResult'])

@@ -78,7 +78,7 @@ test('a start with an unsupported version of Elasticsearch ends and says which i
   expect(await refusalOf('api', settings)).toMatch(/^ELASTICSEARCH_URL names something else/)
 })
 
-describe('while a process looks for its engines,', () => {
+describe('while a process tries to reach its engines,', () => {
   const servers: Server[] = []
   async function listen(port: number, onSocket = (): void => undefined): Promise<number> {
     const server = createServer(onSocket)

@@ -29,7 +29,7 @@ const notInExports = 'belongs to pages: it must be left out of an export'
 const zone = 'must be the name of an IANA time zone, such as Europe/Berlin'
 const notByTime = 'needs hour, day or month in by; leave it out otherwise'
 const groupings =
-  'hour, day, month, form, status, level, outcome, utmSource, utmCampaign, answer, or a time and another, as in day,level'
+  'hour, day, month, form, status, level, outcome, utmSource, utmCampaign, answer, or a time and a value, such as day,level'
 
 /** A rule begins with the name of the parameter that breaks it, which is sent behind each of the paths with each of the values. */
 test.each<[rule: string, paths: readonly string[], values: readonly string[], accept?: string]>([
@@ -52,7 +52,7 @@ test.each<[rule: string, paths: readonly string[], values: readonly string[], ac
     ['', '1e400', '.5', '0x1', 'NaN', '1,5'],
   ]),
   [
-    'answers must be a JSON object of texts or lists of texts by code, such as {"q1":"yes","q2":["a","b"]}',
+    'answers must be a JSON object from codes to texts or lists of texts, such as {"q1":"yes","q2":["a","b"]}',
     ['/records?', counts],
     ['', '{', '[]', 'null', '"a"', '{"q1":1}', '{"q1":null}', '{"q1":[]}', '{"q1":["a",true]}', '{"q1":[["a"]]}'],
   ],

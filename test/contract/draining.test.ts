@@ -5,7 +5,7 @@ import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { useReplica } from '../support/api.ts'
 import { eventually } from '../support/eventually.ts'
 import { send } from '../support/inProcess.ts'
-import { killPrograms, probe, startProgram, untilReady, untilTold } from '../support/programs.ts'
+import { killPrograms, probe, startProgram, untilReady, untilReported } from '../support/programs.ts'
 
 const { replica, keyOf } = useReplica()
 const groups = new Set<number>()
@@ -93,7 +93,7 @@ test('a draining process is not ready, serves, and ends at once on a second sign
   const api = await startProgram('api', settings)
   await untilReady(api)
   process.kill(api.pid, 'SIGTERM')
-  await untilTold(api, 'process', /^is stopping$/)
+  await untilReported(api, 'process', /^is stopping$/)
   expect((await probe(api, 'livez')).code).toBe(200)
   expect((await send(Number(new URL(api.url).port), '/api/v1/forms', { key: keyOf('team-1') })).status).toBe(200)
   await eventually(() => !isSignalled(api.pid))

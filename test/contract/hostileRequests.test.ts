@@ -279,7 +279,7 @@ function* hostileValues(name: string): Generator<string> {
 }
 
 test.each(Object.entries(targets))(
-  '%s: 120 concurrent requests with any header hold others up only briefly, and the API reads no other headers',
+  '%s: 120 concurrent requests with any header delay others only briefly, and the API reads no other headers',
   async (_which, targetsOf) => {
     const dear: string[] = []
     for (const target of targetsOf()) {
@@ -301,7 +301,7 @@ test.each(Object.entries(targets))(
 )
 
 test.each(Object.entries(chosen))(
-  '%s: 120 concurrent requests with any path, query or form hold others up only briefly',
+  '%s: 120 concurrent requests with any path, query or form delay others only briefly',
   async (_which, kinds) => {
     const dear: string[] = []
     for (const { plain, texts, targetOf } of kinds()) {

@@ -4,7 +4,7 @@ import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { send, type TestAnswer } from '../support/inProcess.ts'
 import { useStarted } from '../support/lifecycle.ts'
-import { killPrograms, type Program, probe, startProgram, untilReady, untilTold } from '../support/programs.ts'
+import { killPrograms, type Program, probe, startProgram, untilReady, untilReported } from '../support/programs.ts'
 import { startRelay } from '../support/relay.ts'
 
 const list = '/api/v1/forms'
@@ -43,7 +43,7 @@ const unavailable = {
   json: { error: { code: 'service_unavailable', message: expect.any(String) } },
 }
 
-test('an outage of an engine takes no API out of its Service: requests that need the engine get 503 as JSON, and others are answered', async () => {
+test('an outage of an engine removes no API from its Service: requests that need the engine get 503 as JSON, and others are answered', async () => {
   const pods = await Promise.all([startApi(), startApi()])
   await Promise.all(pods.map(untilReady))
   const before = await askService(pods, list)
@@ -51,15 +51,15 @@ test('an outage of an engine takes no API out of its Service: requests that need
   expect(before.map(({ status }) => status)).toEqual([200, 200])
 
   engines.elasticsearch.cut()
-  await Promise.all(pods.map((pod) => untilTold(pod, 'elasticsearch', /./)))
-  for (const pod of pods) expect(await probe(pod, 'readyz')).toMatchObject({ code: 200, said: { status: 'ready' } })
+  await Promise.all(pods.map((pod) => untilReported(pod, 'elasticsearch', /./)))
+  for (const pod of pods) expect(await probe(pod, 'readyz')).toMatchObject({ code: 200, body: { status: 'ready' } })
   expect((await askService(pods, list)).map(({ text }) => text)).toEqual(before.map(({ text }) => text))
   const unchanged = await askService(pods, list, { 'if-none-match': etag })
   expect(unchanged.map(({ status }) => status)).toEqual([304, 304])
   expect(await askService(pods, `${list}?limit=7`)).toMatchObject([unavailable, unavailable])
 
   engines.redis.cut()
-  await Promise.all(pods.map((pod) => untilTold(pod, 'redis', /./)))
+  await Promise.all(pods.map((pod) => untilReported(pod, 'redis', /./)))
   expect(await askService(pods, list)).toMatchObject([unavailable, unavailable])
 
   for (const engine of Object.values(engines)) engine.restore()
@@ -83,7 +83,7 @@ describe('An API whose engines answer, but do not let it work yet,', () => {
 
   test('is not ready, so that a rollout waits, until it can answer requests', async () => {
     const api = await startApi(incomplete.replica.prefix)
-    await untilTold(api, 'process', /^has not been able to answer yet/)
+    await untilReported(api, 'process', /^has not been able to answer yet/)
     expect((await probe(api, 'readyz')).code).toBe(503)
     expect((await request(api.url + list, { headers: { authorization: 'Bearer rqp_acct_x' } })).statusCode).toBe(503)
     await incomplete.replica.completeAccountKeys()

@@ -155,7 +155,7 @@ describe('a key that is replaced', () => {
     visitor.post(`/keys/${id}/replace`, hidden)
   const today = (): string => new Date().toISOString().slice(0, 10)
 
-  test('gets a second key of its name, shown once; both work on, and its card shows what still uses it', async () => {
+  test('gets a second key of its name, shown once; both keys work, and the card of the first shows what still uses it', async () => {
     const visitor = await ownTeam()
     const { id } = await create(visitor, 'Export', '2099-12-31')
     const hidden = await visitor.hidden()
@@ -217,7 +217,7 @@ describe('a form that is sent twice', () => {
     expect((await visitor.post('/keys', fields)).status).toBe(409)
   })
 
-  test('creates no key after its key was deleted, and says so with a new form', async () => {
+  test('creates no key after its key was deleted, but shows the reason and a new form', async () => {
     const visitor = await ownTeam()
     const hidden = await visitor.hidden()
     const fields = { ...hidden, name: 'gone', expires: '' }

@@ -106,7 +106,7 @@ describe('nobody is signed in by', () => {
       expectRefused(await area.visitor().get(`/sign-in${query}`), notValid)
   })
 
-  test('a refused link, whose page leads to the product where the environment names its page', async () => {
+  test('a refused link, whose page has a link to the product if SIGN_IN_PAGE is set', async () => {
     expect((await follow('x')).text).toContain('href="https://quiz.example/keys?from=settings"')
   })
 })

@@ -5,7 +5,7 @@ import { foldTitle, titleSalt, titleSaltLength } from '../../src/core/model/titl
 import { anyText, percentEncoded } from '../support/anyText.ts'
 import { type TestAnswer, useApi } from '../support/api.ts'
 import { formEntity } from '../support/entities.ts'
-import { holdsPiece, pieceOf } from '../support/plainPieces.ts'
+import { containsPiece, pieceOf } from '../support/plainPieces.ts'
 import { seeded } from '../support/random.ts'
 import { randomTitle, typedFor } from '../support/randomTitles.ts'
 
@@ -78,13 +78,13 @@ test('a search for any part of a title finds every title that contains it, whate
   await holds(
     piece.filter((typed) => typed !== ''),
     async (typed) => {
-      const holding = searched.flatMap((title, index) => (holdsPiece(title, typed) ? [idOf(first, index)] : []))
+      const holding = searched.flatMap((title, index) => (containsPiece(title, typed) ? [idOf(first, index)] : []))
       expect({ typed, found: await idsFound(first, typed) }).toEqual({ typed, found: expect.arrayContaining(holding) })
     },
   )
 })
 
-test('any search gives two teams with the same titles the same answer, each from its own forms', async () => {
+test('for any search, two teams with the same titles get the same answer, each from its own forms', async () => {
   const typed = fc.oneof(
     fc.tuple(seed, fc.constantFrom(...titles)).map(([each, title]) => typedFor(seeded(each), title)),
     fc.string({ unit: 'grapheme', maxLength: 20 }),

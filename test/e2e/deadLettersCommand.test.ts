@@ -80,7 +80,7 @@ test('a reader that closes the list early, such as `head`, ends the command with
   expect([stdout.split('\n').length, stderr]).toEqual([2, 'code 0\n'])
 })
 
-test('the command holds few letters in memory, however many and large they are', async () => {
+test('the command has few letters in memory at once, however many and large they are', async () => {
   const [count, value] = [200, 'x'.repeat(900_000)]
   const peakMiB = async (...args: string[]): Promise<number> => {
     const tellPeak = "process.on('exit',()=>process.stderr.write('peak '+process.resourceUsage().maxRSS))"

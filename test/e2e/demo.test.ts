@@ -31,7 +31,7 @@ let output = ''
 const demo = startDemo()
 
 test(
-  'the demo serves the URLs that it prints, goes on, and leaves nothing behind',
+  'the demo serves the URLs that it prints until it is stopped, and leaves no process or file',
   async () => {
     const { baseUrl, keys, ...file } = await untilDefined(readDemoFile, readyDeadlineMs)
     expect(file.submissions).toBe(200)

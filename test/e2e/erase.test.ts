@@ -13,6 +13,7 @@ import { startOwnEngines } from '../support/ownEngines.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Run, runCommand } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
+import { startServing } from '../support/startServing.ts'
 import { createTopicsWith, documentTopics, withAdmin } from '../support/topics.ts'
 
 let repository: string
@@ -82,11 +83,9 @@ async function createSourceTopics(): Promise<void> {
   await withAdmin(pipeline.kafka, hurryCleaner)
 }
 
-test('once the receipt says that nothing is left of a deleted submission, no file of any engine has a word of it', async () => {
+test('when the receipt reports that nothing is left of a deleted submission, no file of any engine contains a word of it', async () => {
   await createSourceTopics()
-  const indexer = await pipeline.startIndexer()
-  const api = await pipeline.startApi()
-  await pipeline.createKeys([team])
+  const { indexer, api } = await startServing(pipeline, { teams: [team] })
   const [among, alone] = [plantedWords(), plantedWords()]
   const others = Array.from({ length: 300 }, (_, at) => record(`s-${at}`))
   await pipeline.produce('submissions', [...others, record('among', among)])

@@ -281,7 +281,7 @@ async function readOut(page: Page, days: number): Promise<string[]> {
   return said
 }
 
-test('the arrow keys move through the days of the chart, and the numbers of each are said', async () => {
+test('the arrow keys move through the days of the chart, and the numbers of each are announced to screen readers', async () => {
   const { page } = await visit()
   await show(page)
   await status(page, 'counts', 'Submissions: 6')

@@ -1,16 +1,13 @@
 import { expectFold, expectNothingOfOthers } from '../support/expectFold.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { randomHistory } from '../support/randomHistory.ts'
+import { startServing } from '../support/startServing.ts'
 
 const pipeline = usePipeline()
 
 test('after 2,000 records of five teams, late, repeated, shuffled, deleted and rejected, every page and item is the newest state, and each rejected record is a dead letter byte for byte', async () => {
   const history = randomHistory(1, 2_000)
-  await pipeline.startIndexer()
-  await pipeline.createKeys(history.teams)
-  await pipeline.produceHistory(history.records)
-  const api = await pipeline.startApi()
-  await pipeline.untilApplied(api, 'acme')
+  const { api } = await startServing(pipeline, history)
   await expectFold(pipeline, api, history)
   await expectNothingOfOthers(pipeline, api, history)
 

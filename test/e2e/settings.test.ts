@@ -264,7 +264,7 @@ test('the settings area stops on SIGTERM, also without Kafka', async () => {
   const settings = { ...pipeline.names, ...signInSettings, KAFKA_BROKERS: '127.0.0.1:1' }
   const program = await startProgram('settings', settings)
   await eventually(async () => (await fetch(`${program.url}/keys`).catch(() => undefined))?.status === 403)
-  expect(await probe(program, 'readyz')).toMatchObject({ code: 200, said: { checks: { kafka: { ok: false } } } })
+  expect(await probe(program, 'readyz')).toMatchObject({ code: 200, body: { checks: { kafka: { ok: false } } } })
   const askedMs = Date.now()
   expect(await program.end('SIGTERM')).toBe(0)
   expect(Date.now() - askedMs).toBeLessThan(10_000)

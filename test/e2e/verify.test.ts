@@ -177,7 +177,7 @@ test('a verification names every planted difference, and nothing else', async ()
   await expectEqual('--team', history.teams[0] ?? '')
 })
 
-test('shares of a verification compare an entity whose records are in two partitions once', async () => {
+test('all shares of a verification together compare an entity with records in two partitions once', async () => {
   await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 3)
   await pipeline.startIndexer()
   const recordOf = (id: string, at: number, partition: number) => ({

@@ -173,7 +173,7 @@ test('after all these faults the documents equal the newest records, and no othe
   expect(checker.problems()).toEqual([])
 })
 
-test('an indexer whose URL says https to a port without TLS stays up and reports it', async () => {
+test('an indexer with an https URL for a port without TLS does not end, and reports it', async () => {
   const url = elasticsearch.url.replace('http:', 'https:')
   const misled = await startProgram('indexer', { ...pipeline.names, ELASTICSEARCH_URL: url })
   await eventually(async () => /SSL|TLS/i.test(await unreadinessOf(misled).catch(() => '')))

@@ -86,19 +86,19 @@ describe('Engines are killed, frozen and emptied under load', () => {
     const programs = { api, first, second, settings }
     for (const user of users[kind]) {
       await eventually(async () => {
-        const { code, said, tookMs } = await probe(programs[user], 'readyz')
+        const { code, body, tookMs } = await probe(programs[user], 'readyz')
         expect(tookMs).toBeLessThan(answeredMs)
-        // Who serves clients goes on, and tells them.
+        // API and settings area stay ready, and answer that the engine is unavailable.
         const staysReady = user === 'api' || user === 'settings'
-        if (staysReady) expect([code, said.status]).toEqual([200, 'ready'])
-        return code === (staysReady ? 200 : 503) && said.checks[kind]?.ok === false
+        if (staysReady) expect([code, body.status]).toEqual([200, 'ready'])
+        return code === (staysReady ? 200 : 503) && body.checks[kind]?.ok === false
       })
       expect(Date.now() - harmedMs).toBeLessThan(noticedMs)
     }
     for (const [user, program] of Object.entries(programs)) {
       if (!(users[kind] as readonly string[]).includes(user))
-        expect((await probe(program, 'readyz')).said.status).toBe('ready')
-      expect(await probe(program, 'livez')).toMatchObject({ code: 200, said: { status: 'live' } })
+        expect((await probe(program, 'readyz')).body.status).toBe('ready')
+      expect(await probe(program, 'livez')).toMatchObject({ code: 200, body: { status: 'live' } })
     }
   }
   const kill = async (engine: Engine): Promise<void> => {

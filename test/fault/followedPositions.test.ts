@@ -1,13 +1,14 @@
 import { Redis } from 'ioredis'
 import { refusesDocuments } from '../support/bulkFaults.ts'
-import { namesOf, rowsOf, walkChanges } from '../support/changeFeed.ts'
+import { idsSince } from '../support/changeFeed.ts'
 import { eventually } from '../support/eventually.ts'
 import { startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
-import { untilServes } from '../support/indexingProgress.ts'
+import { rebuildUntilServes } from '../support/indexingProgress.ts'
 import { useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram, untilReady } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
+import { startServing } from '../support/startServing.ts'
 import { createTopicsWith, documentTopics, withAdmin } from '../support/topics.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
@@ -19,20 +20,7 @@ const state = (id: string, revision: number, changes = {}) => ({
   ...stateRecord('submissions', `${team}/${id}`, revision, changes),
 })
 
-/** The ids of the rows since a cursor, and the cursor after them. */
-async function follow(
-  api: Program,
-  cursor?: string,
-  path = '/api/v1/record-changes',
-): Promise<{ ids: readonly string[]; cursor: string }> {
-  const ask = async (target: string) => {
-    const answer = await fetch(api.url + target, { headers: { authorization: `Bearer ${pipeline.keyOf(team)}` } })
-    const text = await answer.text()
-    return { status: answer.status, headers: answer.headers, text, json: JSON.parse(text) } as never
-  }
-  const pages = await walkChanges(ask, path, cursor)
-  return { ids: namesOf(rowsOf(pages)), cursor: pages.at(-1)?.cursor ?? '' }
-}
+const follow = (api: Program, cursor?: string) => idsSince(pipeline, { api, team, cursor })
 
 const statusOf = async (api: Program, id: string): Promise<number> =>
   (await pipeline.get(api, team, `/api/v1/records/${id}`)).status
@@ -46,18 +34,9 @@ async function visiblePosition(partition: number): Promise<number> {
   return Math.max(-1, ...found.map((position) => Number(position ?? -1)))
 }
 
-async function rebuild(settings = {}): Promise<void> {
-  const running = await startProgram('rebuild', { ...pipeline.names, ...settings })
-  await untilServes(running)
-  await running.end('SIGKILL')
-}
-
-test('a follower gets the state of an entity that two partitions have under one revision, whichever a rebuild reads first', async () => {
+test('a follower gets an entity that has the same revision in two partitions, whichever partition a rebuild reads first', async () => {
   await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 2)
-  await pipeline.startIndexer({ ELASTICSEARCH_URL: faulty.url })
-  await pipeline.createKeys([team])
-  const api = await pipeline.startApi()
-  await pipeline.untilApplied(api, team)
+  const { api } = await startServing(pipeline, { teams: [team], indexerSettings: { ELASTICSEARCH_URL: faulty.url } })
   // A walk from the beginning would read what is not visible, too.
   const begun = await follow(api)
   // A record that Elasticsearch does not take holds the position of partition 0 back.
@@ -78,7 +57,7 @@ test('a follower gets the state of an entity that two partitions have under one 
   const first = await follow(api, begun.cursor)
   expect(first.ids).not.toContain('again')
   // It reads the short partition before the end of the long one.
-  await rebuild()
+  await rebuildUntilServes(pipeline)
   stuck.lift()
   await pipeline.produce('submissions', [{ ...state('last', 1), partition: 1 }])
   await pipeline.untilApplied(api, team)
@@ -89,9 +68,7 @@ test('after a topic was replaced by one with another name, a follower gets 410 o
   const [forms, submissions] = documentTopics(pipeline)
   const other = `${submissions}-2`
   await createTopicsWith(pipeline.kafka, [forms, submissions], 1)
-  const indexer = await pipeline.startIndexer()
-  await pipeline.createKeys([team])
-  const api = await pipeline.startApi()
+  const { indexer, api } = await startServing(pipeline, { teams: [team] })
   const all = Array.from({ length: 20 }, (_, at) => state(`s${at}`, 1))
   await pipeline.produce('submissions', all)
   await pipeline.untilApplied(api, team)
@@ -107,7 +84,7 @@ test('after a topic was replaced by one with another name, a follower gets 410 o
     return typeof found === 'string' ? /^(410|503)/.test(found) : found.ids.includes('new')
   })
   await withAdmin(pipeline.kafka, (admin) => admin.deleteTopics({ topics: [submissions] }))
-  await rebuild({ TOPIC_SUBMISSIONS: other })
+  await rebuildUntilServes(pipeline, { TOPIC_SUBMISSIONS: other })
   await untilReady(next)
   await eventually(async () => (await pipeline.get(api, team, '/api/v1/record-changes')).status === 200)
   await expect(follow(api, first.cursor)).rejects.toThrow(/^410/)

@@ -2,10 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ChangePage } from '../support/changeFeed.ts'
 import { createCompactedTopics, shortRetentionMs, untilCompacted } from '../support/compaction.ts'
 import { eventually } from '../support/eventually.ts'
-import { untilCommitted, untilServes } from '../support/indexingProgress.ts'
+import { rebuildUntilServes, untilCommitted } from '../support/indexingProgress.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { type Program, runCommand, startProgram, untilReady, untilTold } from '../support/programs.ts'
+import { type Program, runCommand, startProgram, untilReady, untilReported } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
+import { startServing } from '../support/startServing.ts'
 import { documentTopics, recordsOf, setPolicy, withAdmin } from '../support/topics.ts'
 
 const pipeline = usePipeline()
@@ -14,17 +15,10 @@ let api: Program
 
 const submission = (id: string, revision: number) => stateRecord('submissions', `${team}/${id}`, revision)
 /** Starts an indexer and waits until it says `problem` of deletions. */
-async function startUntilTold(problem: RegExp): Promise<Program> {
+async function startUntilReported(problem: RegExp): Promise<Program> {
   const indexer = await startProgram('indexer', pipeline.names)
-  await untilTold(indexer, 'deletions', problem)
+  await untilReported(indexer, 'deletions', problem)
   return indexer
-}
-/** Rebuilds, and returns what the rebuild said until it had switched. */
-async function rebuild(): Promise<string> {
-  const program = await startProgram('rebuild', pipeline.names)
-  await untilServes(program)
-  await program.end('SIGKILL')
-  return program.log()
 }
 const list = async (api: Program): Promise<{ status: number; watermark: string | null; ids: string[] }> => {
   const { status, headers, body } = await pipeline.get(api, team, '/api/v1/records')
@@ -44,13 +38,13 @@ const expectNoPromise = async (api: Program): Promise<void> => {
 
 test('an indexer that was off for longer than Kafka keeps deletions publishes no watermark until a rebuild has removed the deleted entities', async () => {
   await createCompactedTopics(pipeline, documentTopics(pipeline), 1, shortRetentionMs)
-  const first = await pipeline.startIndexer()
-  await pipeline.createKeys([team])
+  const serving = await startServing(pipeline, { teams: [team] })
+  const first = serving.indexer
+  api = serving.api
   await pipeline.produce(
     'submissions',
     ['broken', 'gone', 'kept', 'late'].map((id) => submission(id, 5)),
   )
-  api = await pipeline.startApi()
   await pipeline.untilApplied(api, team)
   const { cursor } = await changesSince(api, 'latest')
   await first.end('SIGTERM')
@@ -66,18 +60,18 @@ test('an indexer that was off for longer than Kafka keeps deletions publishes no
     return !left.includes(`${team}/gone`) && left.filter((key) => key === `${team}/broken`).length === 1
   })
 
-  const second = await startUntilTold(/a rebuild is needed/)
+  const second = await startUntilReported(/a rebuild is needed/)
   await expectNoPromise(api)
   await untilCommitted(pipeline)
   // It stays so, however new the commits are.
   await second.end('SIGTERM')
-  const third = await startUntilTold(/a rebuild is needed/)
+  const third = await startUntilReported(/a rebuild is needed/)
   await expectNoPromise(api)
   expect((await list(api)).ids).toEqual(['broken', 'gone', 'kept', 'late'])
   const verified = await runCommand('verify', [], pipeline.names)
   expect([verified.code, verified.stdout]).toEqual([1, expect.stringContaining('unexpected acme gone (submissions)')])
 
-  expect(await rebuild()).toContain('1 submissions dropped')
+  expect(await rebuildUntilServes(pipeline)).toContain('1 submissions dropped')
   await untilReady(third)
   await eventually(async () => (await list(api)).watermark !== null)
   expect((await list(api)).ids).toEqual(['broken', 'kept', 'late'])
@@ -93,7 +87,7 @@ test('a topic that also deletes by time is reported, and there is no watermark u
   const usePolicy = (policy: string): Promise<void> =>
     withAdmin(pipeline.kafka, (admin) => setPolicy(admin, pipeline.names.TOPIC_SUBMISSIONS, policy))
   await usePolicy('compact,delete')
-  const indexer = await startUntilTold(/=compact,delete/)
+  const indexer = await startUntilReported(/=compact,delete/)
   await expectNoPromise(api)
   expect(await indexer.metric('tidemark_check_ok', 'check="deletions"')).toBe(0)
   await pipeline.produce('submissions', [submission('later', 1)])
@@ -101,15 +95,15 @@ test('a topic that also deletes by time is reported, and there is no watermark u
   await indexer.end('SIGTERM')
 
   await usePolicy('compact')
-  const repaired = await startUntilTold(/a rebuild is needed/)
+  const repaired = await startUntilReported(/a rebuild is needed/)
   await expectNoPromise(api)
-  await rebuild()
+  await rebuildUntilServes(pipeline)
   await untilReady(repaired)
   await eventually(async () => (await list(api)).watermark !== null)
   expect((await list(api)).ids).toEqual(['broken', 'kept', 'late', 'later'])
 })
 
-test('a topic that loses LogAppendTime ends its indexer within a minute; the next indexer publishes no watermark, and the change feed goes on', async () => {
+test('a topic that loses LogAppendTime ends its indexer within a minute; the next indexer publishes no watermark, and the change feed still works', async () => {
   const lasting = await pipeline.startIndexer()
   await eventually(async () => (await list(api)).watermark !== null)
   await withAdmin(pipeline.kafka, (admin) =>

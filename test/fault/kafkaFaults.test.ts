@@ -12,9 +12,10 @@ import {
 } from '../support/indexingProgress.ts'
 import { closeAfterwards } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { type Program, startProgram, untilTold } from '../support/programs.ts'
+import { type Program, startProgram, untilReported } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
 import { type HistoryRecord, stateRecord } from '../support/randomHistory.ts'
+import { startServing } from '../support/startServing.ts'
 import { deleteRecords, documentTopics, withAdmin } from '../support/topics.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
@@ -31,10 +32,7 @@ const connectProducer = async (config: ProducerConfig): Promise<Producer> => {
   return producer
 }
 const startBoth = async (): Promise<void> => {
-  indexer = await pipeline.startIndexer()
-  await pipeline.createKeys([...history.teams, checkerTeam])
-  api = await pipeline.startApi()
-  await pipeline.untilApplied(api, 'acme')
+  ;({ indexer, api } = await startServing(pipeline, { teams: [...history.teams, checkerTeam] }))
 }
 const nameOf = (topic: 'forms' | 'submissions'): string => documentTopics(pipeline)[topic === 'forms' ? 0 : 1]
 
@@ -80,7 +78,7 @@ test('an indexer reads past a segment that ends in a batch without records', asy
   await expectWhole(pipeline, api, { teams: ['acme'], records: [early, gone, late, filler] })
 })
 
-test('when Kafka has deleted records while no indexer ran, the indexer goes on with the first record that is left, and publishes no watermark', async () => {
+test('after Kafka deleted records while no indexer ran, an indexer continues with the first remaining record, and publishes no watermark', async () => {
   const third = (at: number): HistoryRecord[] => history.records.slice(at * 300, (at + 1) * 300)
   await startBoth()
   await pipeline.produceHistory(third(0))
@@ -91,7 +89,7 @@ test('when Kafka has deleted records while no indexer ran, the indexer goes on w
     for (const topic of documentTopics(pipeline)) await deleteRecords(admin, topic)
   })
   const next = await startProgram('indexer', pipeline.names)
-  await untilTold(next, 'deletions', /a rebuild is needed/)
+  await untilReported(next, 'deletions', /a rebuild is needed/)
   await expectFold(pipeline, api, { ...history, records: third(0) })
   await pipeline.produceHistory(third(2))
   await untilCommitted(pipeline)
@@ -100,7 +98,7 @@ test('when Kafka has deleted records while no indexer ran, the indexer goes on w
   expect(await watermarkOf(pipeline, api, 'acme')).toBeUndefined()
 })
 
-test('partitions that are added to a topic hold the watermark back until an indexer reads them', async () => {
+test('after partitions were added to a topic, the watermark stands still until an indexer reads them', async () => {
   const isVisible = async ({ key }: HistoryRecord): Promise<boolean> =>
     (await pipeline.get(api, 'acme', `/api/v1/forms/${key.toString().slice('acme/'.length)}`)).status === 200
   const areVisible = async (records: readonly HistoryRecord[]): Promise<boolean> =>

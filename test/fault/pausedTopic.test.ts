@@ -1,6 +1,7 @@
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { usePipeline } from '../support/pipeline.ts'
+import { startServing } from '../support/startServing.ts'
 import { recordsOf } from '../support/topics.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
@@ -10,11 +11,7 @@ const atOnce = 5_000
 const withinMs = 30_000
 
 test('tens of thousands of invalid forms delay neither a submission nor the revocation of a key', async () => {
-  const indexer = await pipeline.startIndexer()
-  await pipeline.createKeys(['acme', 'other'])
-  const api = await pipeline.startApi()
-  await pipeline.untilApplied(api, 'acme')
-  await pipeline.untilApplied(api, 'other')
+  const { indexer, api } = await startServing(pipeline, { teams: ['acme', 'other'] })
   const value = JSON.stringify({ form: { title: 'x'.repeat(500) } })
   for (let at = 0; at < invalidCount; at += atOnce)
     await pipeline.produce(

@@ -4,12 +4,13 @@ import { definitionOf, documentKinds } from '../../src/core/elasticsearch/indice
 import { startPollingReader, startSteadyWriter } from '../model/live.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
-import { untilServes } from '../support/indexingProgress.ts'
+import { untilCaughtUp, untilServes } from '../support/indexingProgress.ts'
 import { closeAfterwards } from '../support/lifecycle.ts'
 import { indexName } from '../support/names.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { type Program, probe, startProgram, untilReady, untilTold } from '../support/programs.ts'
-import { type History, randomHistory } from '../support/randomHistory.ts'
+import { type Program, probe, startProgram, untilReady, untilReported } from '../support/programs.ts'
+import { randomHistory } from '../support/randomHistory.ts'
+import { startServing } from '../support/startServing.ts'
 import { useFolder } from '../support/temporaryFolder.ts'
 import { deleteRecords, documentTopics, withAdmin } from '../support/topics.ts'
 
@@ -37,21 +38,7 @@ const shardsOf = async (generation: number): Promise<Set<unknown>> => {
   return new Set(Object.values(found).map(({ settings }) => settings?.['index.number_of_shards']))
 }
 
-/** Something is written last, so that everything before it is known to be visible. */
-const untilAllApplied = async (api: Program): Promise<void> => {
-  await pipeline.produce('forms', [{ key: 'acme/last', value: null }])
-  await pipeline.untilApplied(api, 'acme')
-}
-const filled = async (history: History): Promise<{ indexer: Program; api: Program }> => {
-  const indexer = await pipeline.startIndexer()
-  await pipeline.createKeys(history.teams)
-  await pipeline.produceHistory(history.records)
-  const api = await pipeline.startApi()
-  await pipeline.untilApplied(api, 'acme')
-  return { indexer, api }
-}
-
-/** Kafka drops every record of both topics, as time may: it deletes by that, too, so that what they lack says nothing. */
+/** Deletes every record of both topics. Their policy also deletes by age, so a rebuild may not take missing records for deletions. */
 const forgetTopics = (): Promise<void> =>
   withAdmin(pipeline.kafka, async (admin) => {
     for (const topic of documentTopics(pipeline)) await deleteRecords(admin, topic, 'compact,delete')
@@ -59,7 +46,7 @@ const forgetTopics = (): Promise<void> =>
 
 test('a client that polls through a rebuild under 500 writes a second sees no error, no missing item and no older revision', async () => {
   const history = randomHistory(21, 500)
-  const { indexer, api } = await filled(history)
+  const { indexer, api } = await startServing(pipeline, history)
   const second = await pipeline.startIndexer()
   await pipeline.createKeys(['steady'])
   await eventually(async () => (await pipeline.get(api, 'steady', '/api/v1/records')).status === 200)
@@ -78,7 +65,7 @@ test('a client that polls through a rebuild under 500 writes a second sees no er
   const before = steady.written()
   await eventually(() => steady.written() > before + 1_000)
   await steady.stop()
-  await untilAllApplied(api)
+  await untilCaughtUp(pipeline, api, 'acme')
   await eventually(() => reader.answers() > 100)
   expect(await reader.stop()).toEqual([])
   await expectFold(pipeline, api, history)
@@ -90,7 +77,7 @@ test('a client that polls through a rebuild under 500 writes a second sees no er
 
 test('a rebuild copies deletions and newer revisions that Kafka no longer has, also into more shards', async () => {
   const history = randomHistory(23, 500)
-  const { api } = await filled(history)
+  const { api } = await startServing(pipeline, history)
   await forgetTopics()
   // Late records: each is older than what the live indices know, and none of them may win after the rebuild.
   const late = history.records.filter(({ isDeadLetter, value }) => !isDeadLetter && value !== null).slice(0, 300)
@@ -102,15 +89,15 @@ test('a rebuild copies deletions and newer revisions that Kafka no longer has, a
   expect(await shardsOf(2)).toEqual(new Set(['3']))
 })
 
-test('a rebuild with INDEX_ANSWERS=false leaves answers out, and another one brings them back, for which an API with answers waits', async () => {
+test('after a rebuild with INDEX_ANSWERS=false, answers cannot be searched, and an API with answers gives 503 until another rebuild', async () => {
   const history = randomHistory(26, 300)
-  const { indexer, api } = await filled(history)
+  const { indexer, api } = await startServing(pipeline, history)
   await indexer.end('SIGTERM')
   const without = { INDEX_ANSWERS: 'false' }
   const first = await startRebuild(without)
   expect(await untilServes(first)).toBe(2)
   const [lean, leanApi] = [await pipeline.startIndexer(without), await pipeline.startApi(without)]
-  await untilAllApplied(leanApi)
+  await untilCaughtUp(pipeline, leanApi, 'acme')
   await expectFold(pipeline, leanApi, history)
   const answer = '/api/v1/records?answer.1=one'
   const asked = (from: Program, path = answer) => pipeline.get(from, 'acme', path)
@@ -125,7 +112,7 @@ test('a rebuild with INDEX_ANSWERS=false leaves answers out, and another one bri
   expect(await untilServes(await startRebuild())).toBe(4)
   expect(await first.ended()).toBe(0)
   await pipeline.startIndexer()
-  await untilAllApplied(api)
+  await untilCaughtUp(pipeline, api, 'acme')
   await expectFold(pipeline, api, history)
   const listed = async (query: string) => {
     const { body } = await asked(api, `/api/v1/records?limit=100${query}`)
@@ -138,7 +125,7 @@ test('a rebuild with INDEX_ANSWERS=false leaves answers out, and another one bri
 
 test('a release with other mappings waits, reports it, and takes over once its rebuild has made its indices', async () => {
   const history = randomHistory(25, 300)
-  const { indexer, api } = await filled(history)
+  const { indexer, api } = await startServing(pipeline, history)
   for (const part of ['bin', 'src', 'indexer', 'mappings', 'package.json'])
     await cp(part, join(folder, part), { recursive: true })
   await symlink(resolve('node_modules'), join(folder, 'node_modules'))
@@ -156,8 +143,8 @@ test('a release with other mappings waits, reports it, and takes over once its r
   const nextApi = await startProgram('api', pipeline.names, [], folder)
   const statusOf = async (list: string): Promise<number> =>
     (await pipeline.get(nextApi, 'acme', `/api/v1/${list}`)).status
-  await untilTold(nextApi, 'elasticsearch', /is of an earlier release/)
-  await untilTold(nextApi, 'process', /^has not been able to answer yet/)
+  await untilReported(nextApi, 'elasticsearch', /is of an earlier release/)
+  await untilReported(nextApi, 'process', /^has not been able to answer yet/)
   // It would take the place of an API that works.
   expect((await probe(nextApi, 'readyz')).code).toBe(503)
   // Nothing is read by a field that its index may lack. The mapping of forms is the same.
@@ -175,13 +162,13 @@ test('a release with other mappings waits, reports it, and takes over once its r
   const [old, now] = [version, version + 1].map((each) => `submissions-v${each}-`) as [string, string]
   const built = (await indicesOf(2)).map((name) => name.replace(old, now))
   expect(await indices()).toEqual(expect.arrayContaining(built))
-  await untilAllApplied(api)
+  await untilCaughtUp(pipeline, api, 'acme')
   await expectFold(pipeline, api, history)
 })
 
-test('a rebuild that cannot copy documents says why, can be stopped, and has changed nothing', async () => {
+test('a rebuild that cannot copy documents reports the reason, can be stopped, and has changed nothing', async () => {
   const history = randomHistory(26, 300)
-  const { api } = await filled(history)
+  const { api } = await startServing(pipeline, history)
   await forgetTopics()
   const index = await indexName(pipeline.names.INDEX_PREFIX, 'submissions', 2)
   // As the mappings of an older release, to which somebody wants to go back.

@@ -1,11 +1,11 @@
 import kafkajs from 'kafkajs'
 import { rebuildGroup } from '../../indexer/startOffsets.ts'
 import { eventually } from '../support/eventually.ts'
-import { expectFold } from '../support/expectFold.ts'
-import { untilServes } from '../support/indexingProgress.ts'
+import { expectWhole, untilServes } from '../support/indexingProgress.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram } from '../support/programs.ts'
-import { type History, randomHistory } from '../support/randomHistory.ts'
+import { randomHistory } from '../support/randomHistory.ts'
+import { startServing } from '../support/startServing.ts'
 import { withAdmin } from '../support/topics.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
@@ -30,25 +30,9 @@ const untilShared = (count: number): Promise<void> =>
     return partitions.length === count && partitions.every((read) => read > 0)
   })
 
-const filled = async (seed: number, records: number): Promise<{ history: History; api: Program }> => {
-  const history = randomHistory(seed, records)
-  await pipeline.startIndexer()
-  await pipeline.createKeys(history.teams)
-  await pipeline.produceHistory(history.records)
-  const api = await pipeline.startApi()
-  await pipeline.untilApplied(api, 'acme')
-  return { history, api }
-}
-
-/** Appends a record last, so that everything before it is known to be visible. */
-const expectWhole = async (api: Program, history: History): Promise<void> => {
-  await pipeline.produce('forms', [{ key: 'acme/last', value: null }])
-  await pipeline.untilApplied(api, 'acme')
-  await expectFold(pipeline, api, history)
-}
-
-test('members read partitions for a rebuild; one is killed and another one joins: the new generation has every record once', async () => {
-  const { history, api } = await filled(27, 4_000)
+test('members of a rebuild share its partitions: after one is killed and another one joins, the new generation has every record', async () => {
+  const history = randomHistory(27, 4_000)
+  const { api } = await startServing(pipeline, history)
 
   const early = await startRebuild('--member', '1')
   const rebuild = await startRebuild()
@@ -62,11 +46,12 @@ test('members read partitions for a rebuild; one is killed and another one joins
   expect(rebuild.log()).toContain('waiting until the members have left')
   for (const member of [late, next])
     expect([member.log(), await member.end('SIGTERM')]).toEqual([expect.stringContaining('needs no members'), 1])
-  await expectWhole(api, history)
+  await expectWhole(pipeline, api, history)
 })
 
-test('a rebuild that was killed goes on when it is started again, with the members that it had', async () => {
-  const { history, api } = await filled(28, 3_000)
+test('a killed rebuild continues with its members when it is started again', async () => {
+  const history = randomHistory(28, 3_000)
+  const { api } = await startServing(pipeline, history)
 
   const member = await startRebuild('--member', '1')
   const killed = await startRebuild()
@@ -75,5 +60,5 @@ test('a rebuild that was killed goes on when it is started again, with the membe
   const rebuild = await startRebuild()
   expect(await untilServes(rebuild)).toBe(2)
   expect(member.log().match(/generation 2 is filled/g)).toHaveLength(2)
-  await expectWhole(api, history)
+  await expectWhole(pipeline, api, history)
 })

@@ -1,12 +1,13 @@
 import { refusesDocuments } from '../support/bulkFaults.ts'
-import { namesOf, rowsOf, walkChanges } from '../support/changeFeed.ts'
+import { idsSince } from '../support/changeFeed.ts'
 import { eventually } from '../support/eventually.ts'
 import { startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
-import { untilServes } from '../support/indexingProgress.ts'
+import { rebuildUntilServes } from '../support/indexingProgress.ts'
 import { useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { type Program, startProgram } from '../support/programs.ts'
+import type { Program } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
+import { startServing } from '../support/startServing.ts'
 import { createTopicsWith, documentTopics } from '../support/topics.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
@@ -18,32 +19,11 @@ const state = (id: string, revision: number, changes = {}) => ({
   ...stateRecord('submissions', `${team}/${id}`, revision, changes),
 })
 
-/** The ids of the rows since a cursor, and the cursor after them. */
-async function follow(
-  api: Program,
-  cursor?: string,
-  path = '/api/v1/record-changes',
-): Promise<{ ids: readonly string[]; cursor: string }> {
-  const ask = async (target: string) => {
-    const answer = await fetch(api.url + target, { headers: { authorization: `Bearer ${pipeline.keyOf(team)}` } })
-    const text = await answer.text()
-    return { status: answer.status, headers: answer.headers, text, json: JSON.parse(text) } as never
-  }
-  const pages = await walkChanges(ask, path, cursor)
-  return { ids: namesOf(rowsOf(pages)), cursor: pages.at(-1)?.cursor ?? '' }
-}
+const follow = (api: Program, cursor?: string, path?: string) => idsSince(pipeline, { api, team, cursor, path })
 
-async function rebuild(settings = {}): Promise<void> {
-  const running = await startProgram('rebuild', { ...pipeline.names, ...settings })
-  await untilServes(running)
-  await running.end('SIGKILL')
-}
-
-test('a follower gets a state that was a dead letter before a rebuild indexed it', async () => {
+test('a follower gets a state that was a dead letter until a rebuild indexed it', async () => {
   await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 1)
-  await pipeline.startIndexer({ ELASTICSEARCH_URL: faulty.url })
-  await pipeline.createKeys([team])
-  const api = await pipeline.startApi()
+  const { api } = await startServing(pipeline, { teams: [team], indexerSettings: { ELASTICSEARCH_URL: faulty.url } })
   await pipeline.produce('submissions', [state('a', 4)])
   await pipeline.untilApplied(api, team)
   // As an Elasticsearch with too little memory, or other settings, refuses a document for good.
@@ -58,7 +38,7 @@ test('a follower gets a state that was a dead letter before a rebuild indexed it
   const first = await follow(api)
   expect(first.ids).toEqual(['a', 'b'])
   await faulty.restore()
-  await rebuild()
+  await rebuildUntilServes(pipeline)
   await pipeline.produce('submissions', [state('c', 1)])
   await pipeline.untilApplied(api, team)
   const { body } = await pipeline.get(api, team, '/api/v1/records/a')
@@ -69,11 +49,9 @@ test('a follower gets a state that was a dead letter before a rebuild indexed it
   else expect([...next.ids].sort()).toEqual(['a', 'c'])
 })
 
-test('a follower of whole entities goes on after Elasticsearch failed at one detail document until its record was a dead letter', async () => {
+test('a follower of whole entities continues although Elasticsearch failed at one detail document until its record became a dead letter', async () => {
   await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 1)
-  await pipeline.startIndexer({ ELASTICSEARCH_URL: faulty.url })
-  await pipeline.createKeys([team])
-  const api = await pipeline.startApi()
+  const { api } = await startServing(pipeline, { teams: [team], indexerSettings: { ELASTICSEARCH_URL: faulty.url } })
   await pipeline.produce('submissions', [state('a', 1)])
   await pipeline.untilApplied(api, team)
   const fails = ({ index, id }: { index: string; id: string }): boolean =>
@@ -100,9 +78,7 @@ test('a follower of whole entities goes on after Elasticsearch failed at one det
 
 test('a first walk has every item older than its watermark, also one that changed while an earlier record waits for Elasticsearch', async () => {
   await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 1)
-  await pipeline.startIndexer({ ELASTICSEARCH_URL: faulty.url })
-  await pipeline.createKeys([team])
-  const api = await pipeline.startApi()
+  const { api } = await startServing(pipeline, { teams: [team], indexerSettings: { ELASTICSEARCH_URL: faulty.url } })
   await pipeline.produce('submissions', [state('a', 1), state('b', 1)])
   const appendedAtMs = pipeline.appendedAtMs()
   await pipeline.untilApplied(api, team)

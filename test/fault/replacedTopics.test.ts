@@ -1,10 +1,11 @@
 import { Redis } from 'ioredis'
 import { clearRedis } from '../support/clearRedis.ts'
 import { eventually } from '../support/eventually.ts'
-import { untilServes } from '../support/indexingProgress.ts'
+import { rebuildUntilServes } from '../support/indexingProgress.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { type Program, probe, runCommand, startProgram, untilReady, untilTold } from '../support/programs.ts'
+import { type Program, probe, runCommand, startProgram, untilReady, untilReported } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
+import { startServing } from '../support/startServing.ts'
 import { createTopicsWith, documentTopics, withAdmin } from '../support/topics.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
@@ -72,10 +73,10 @@ test.each([
   'a topic that is deleted and created anew with %s, is reported within a minute, and there is no watermark until a rebuild, which loses no entity',
   async (_how, isRunning, isRedisLost, appended) => {
     await createTopicsWith(pipeline.kafka, documentTopics(pipeline), 1)
-    let indexer = await pipeline.startIndexer()
-    await pipeline.createKeys([team])
+    const serving = await startServing(pipeline, { teams: [team] })
+    let { indexer } = serving
+    const { api } = serving
     await pipeline.produce('submissions', submissions(old, 5))
-    const api = await pipeline.startApi()
     await pipeline.untilApplied(api, team)
     await untilChecked()
     const firstKey = await cursorKey()
@@ -85,7 +86,7 @@ test.each([
     if (isRedisLost) await loseRedis()
     if (!isRunning) indexer = await startProgram('indexer', pipeline.names)
     const beganAtMs = performance.now()
-    const told = await untilTold(indexer, 'logs', /another log than generation 1 was read from/)
+    const told = await untilReported(indexer, 'logs', /another log than generation 1 was read from/)
     expect(performance.now() - beganAtMs).toBeLessThan(namedWithinMs)
     expect(told).toContain(`${pipeline.names.TOPIC_SUBMISSIONS}/0`)
     expect(await indexer.metric('tidemark_check_ok', 'check="logs"')).toBe(0)
@@ -96,12 +97,10 @@ test.each([
     // A restart does not forget it.
     await indexer.end('SIGTERM')
     indexer = await startProgram('indexer', pipeline.names)
-    await untilTold(indexer, 'logs', /another log/)
+    await untilReported(indexer, 'logs', /another log/)
     expect((await probe(indexer, 'readyz')).code).toBe(503)
 
-    const rebuild = await startProgram('rebuild', pipeline.names)
-    await untilServes(rebuild)
-    await rebuild.end('SIGKILL')
+    await rebuildUntilServes(pipeline)
     await untilReady(indexer)
     await eventually(async () => (await list(api)).watermark !== null)
     expect((await list(api)).ids).toEqual(all)
@@ -113,9 +112,7 @@ test.each([
     expect(verified.stdout).not.toContain(`${team} b (`)
 
     // The next rebuild takes nothing for deleted that no record of the new topic names.
-    const another = await startProgram('rebuild', pipeline.names)
-    await untilServes(another)
-    await another.end('SIGKILL')
+    await rebuildUntilServes(pipeline)
     await untilReady(indexer)
     expect((await list(api)).ids).toEqual(all)
     await indexer.end('SIGTERM')

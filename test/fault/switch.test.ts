@@ -2,11 +2,12 @@ import { aliasOf, documentKinds } from '../../src/core/elasticsearch/indices.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
 import { startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
-import { untilServes } from '../support/indexingProgress.ts'
+import { untilCaughtUp, untilServes } from '../support/indexingProgress.ts'
 import { useStarted } from '../support/lifecycle.ts'
 import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram } from '../support/programs.ts'
 import { randomHistory } from '../support/randomHistory.ts'
+import { startServing } from '../support/startServing.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
 const faulty = useStarted('Elasticsearch with faults', () => startFaultyElasticsearch())
@@ -38,11 +39,7 @@ async function switchWithoutAliases(): Promise<Program> {
 
 test('after a rebuild died right after its switch, the API reads the new generation, and the next indexer moves the aliases', async () => {
   const history = randomHistory(28, 300)
-  const indexer = await pipeline.startIndexer()
-  await pipeline.createKeys(history.teams)
-  await pipeline.produceHistory(history.records.slice(0, 200))
-  const api = await pipeline.startApi()
-  await pipeline.untilApplied(api, 'acme')
+  const { indexer, api } = await startServing(pipeline, { ...history, records: history.records.slice(0, 200) })
   await indexer.end('SIGTERM')
   // The rebuild alone reads these.
   await pipeline.produceHistory(history.records.slice(200))
@@ -53,18 +50,13 @@ test('after a rebuild died right after its switch, the API reads the new generat
   await expectFold(pipeline, api, history)
   await pipeline.startIndexer()
   expect(await aliased()).toEqual(new Set([2]))
-  await pipeline.produce('forms', [{ key: 'acme/last', value: null }])
-  await pipeline.untilApplied(api, 'acme')
+  await untilCaughtUp(pipeline, api, 'acme')
   await expectFold(pipeline, api, history)
 })
 
 test('a rebuild whose request to move the aliases got lost ends with exit code 0 once an indexer has moved them', async () => {
   const history = randomHistory(29, 200)
-  await pipeline.startIndexer()
-  await pipeline.createKeys(history.teams)
-  await pipeline.produceHistory(history.records)
-  const api = await pipeline.startApi()
-  await pipeline.untilApplied(api, 'acme')
+  const { api } = await startServing(pipeline, history)
   const rebuild = await switchWithoutAliases()
   expect([await rebuild.ended(), await aliased()]).toEqual([0, new Set([2])])
   await expectFold(pipeline, api, history)

@@ -7,8 +7,9 @@ import { watermarkOf } from '../support/indexingProgress.ts'
 import { useStarted } from '../support/lifecycle.ts'
 import { startOwnEngines } from '../support/ownEngines.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { type Program, startProgram, untilReady, untilTold } from '../support/programs.ts'
+import { type Program, startProgram, untilReady, untilReported } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
+import { startServing } from '../support/startServing.ts'
 
 /** Comes last, so that the latest append time is its own. */
 const damaged = 1
@@ -20,12 +21,11 @@ const pipeline = usePipeline({ forEachTest: true })
 let api: Program
 
 beforeEach(async () => {
-  const indexer = await pipeline.startIndexer()
-  await pipeline.createKeys(['acme'])
-  api = await pipeline.startApi()
+  const serving = await startServing(pipeline, { teams: ['acme'] })
+  api = serving.api
   await produceForms('first')
   await pipeline.untilApplied(api, 'acme')
-  await indexer.end('SIGTERM')
+  await serving.indexer.end('SIGTERM')
 })
 
 /** The file that holds the first records of a partition. */
@@ -79,7 +79,7 @@ test.each<[string, Damage, RegExp]>([
 
     const indexer = await startProgram('indexer', pipeline.names)
     for (const partition of others) await eventually(async () => (await statusOf(`third-${partition}`)) === 200)
-    const told = await untilTold(indexer, 'decoding', /./)
+    const told = await untilReported(indexer, 'decoding', /./)
     expect(told).toMatch(problem)
     expect(told).toMatch(new RegExp(`^${topic}/${damaged}: `))
     expect(await indexer.metric('tidemark_check_ok', 'check="decoding"')).toBe(0)
@@ -109,7 +109,7 @@ test('account keys are not complete while a batch of their topic cannot be decod
   await clearRedis(redis, pipeline.names.INDEX_PREFIX)
   redis.disconnect()
   const indexer = await startProgram('indexer', pipeline.names)
-  const told = await untilTold(indexer, 'account keys', /cannot be decoded/)
+  const told = await untilReported(indexer, 'account keys', /cannot be decoded/)
   expect(told).toBe(
     `is not complete: ${topic}/${holding}: the record batch at offsets 0 to 0 cannot be decoded: its checksum is wrong`,
   )

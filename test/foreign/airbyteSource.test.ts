@@ -189,25 +189,28 @@ describePython('Airbyte', () => {
   test.each([
     { name: 'the source', program: source, later: () => new Date(Date.now() + 2_000).toUTCString() },
     { name: 'the manifest with components', program: changes, later: () => '2' },
-  ])('$name reads all pages, waits as long as Retry-After says, and goes on from the last cursor', async (each) => {
-    const destination = followed(each.program)
-    feed.willAnswer([
-      { items: [existing('a'), existing('b')], cursor: '1', hasMore: true },
-      { status: 429, retryAfter: '1' },
-      { status: 503, retryAfter: each.later() },
-      { items: [existing('c')], cursor: '2' },
-    ])
-    await destination.sync()
-    expect(feed.asked()).toEqual(['none', '1', '1', '1'])
-    expect(destination.ids()).toEqual(['a', 'b', 'c'])
+  ])(
+    '$name reads all pages, waits as long as Retry-After demands, and continues from the last cursor',
+    async (each) => {
+      const destination = followed(each.program)
+      feed.willAnswer([
+        { items: [existing('a'), existing('b')], cursor: '1', hasMore: true },
+        { status: 429, retryAfter: '1' },
+        { status: 503, retryAfter: each.later() },
+        { items: [existing('c')], cursor: '2' },
+      ])
+      await destination.sync()
+      expect(feed.asked()).toEqual(['none', '1', '1', '1'])
+      expect(destination.ids()).toEqual(['a', 'b', 'c'])
 
-    feed.willAnswer([{ items: [], cursor: '2' }])
-    await destination.sync()
-    feed.willAnswer([{ items: [deleted('a'), existing('d')], cursor: '3' }])
-    await destination.sync()
-    expect(feed.asked()).toEqual(['2'])
-    expect(destination.ids()).toEqual(['b', 'c', 'd'])
-  })
+      feed.willAnswer([{ items: [], cursor: '2' }])
+      await destination.sync()
+      feed.willAnswer([{ items: [deleted('a'), existing('d')], cursor: '3' }])
+      await destination.sync()
+      expect(feed.asked()).toEqual(['2'])
+      expect(destination.ids()).toEqual(['b', 'c', 'd'])
+    },
+  )
 
   test('a sync of the source that fails midway has reported its last cursor to the platform', async () => {
     const pageFrom = (first: number): Json[] => Array.from({ length: 1_000 }, (_, at) => existing(`s${first + at}`))
@@ -251,7 +254,7 @@ describePython('Airbyte', () => {
   test.each([
     ['the source', source],
     ['the manifest with components', changes],
-  ])('a sync of %s with an expired cursor fails, and says how to start anew', async (_, program) => {
+  ])('a sync of %s with an expired cursor fails, and reports how to start anew', async (_, program) => {
     const destination = followed(program)
     feed.willAnswer([{ items: [existing('a')], cursor: '1' }])
     await destination.sync()
@@ -260,7 +263,7 @@ describePython('Airbyte', () => {
     expect(feed.asked()).toEqual(['1'])
   })
 
-  test('a check says why the API refuses the key', async () => {
+  test('a check reports why the API refuses the key', async () => {
     const destination = new Destination(source, () => ({ base_url: `${api.url}/api/v1`, account_key: 'rqp_acct_none' }))
     const [status] = (await destination.say(['check'])).filter(({ type }) => type === 'CONNECTION_STATUS')
     expect(status?.connectionStatus).toMatchObject({ status: 'FAILED', message: expect.stringContaining('401') })

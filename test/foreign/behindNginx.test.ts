@@ -132,7 +132,7 @@ describeNginx('the shipped configuration, while no API is reachable,', () => {
   })
 })
 
-describeNginx('an Elasticsearch behind nginx, under a path, that asks for an API key', () => {
+describeNginx('an Elasticsearch behind nginx, below a path, that requires an API key', () => {
   const pipeline = usePipeline()
   const folder = useFolder()
   const asking =
@@ -184,7 +184,7 @@ describeNginx('an Elasticsearch behind nginx, under a path, that asks for an API
     await nginx.reload(asking('second=='))
     await eventually(async () => (await titles()) === 503)
     await change(2)
-    await eventually(async () => JSON.stringify((await probe(indexer, 'readyz')).said).includes('401'))
+    await eventually(async () => JSON.stringify((await probe(indexer, 'readyz')).body).includes('401'))
     await writeFile(file, 'second==\n')
     await eventually(async () => (await titles()) === all('v2'))
     expect((await runCommand('verify', [], withFile)).code).toBe(0)

@@ -70,7 +70,7 @@ describePython('A copy of every value that the contract allows', () => {
     expect(byId(copies.get('records pandas') ?? [])).toEqual(truth('records summary', records).map(dotted))
   })
 
-  test('has by the TypeScript client all that JavaScript can hold', async () => {
+  test('by the TypeScript client has every value that JavaScript can represent', async () => {
     const tidemark = new Tidemark({ baseUrl: `${api.url}/api/v1`, accountKey: pipeline.keyOf(team) })
     const asRead = records.map(({ value, ...record }) => ({ ...record, value: value && withDoubles(value) }))
     for (const kind of kinds) {

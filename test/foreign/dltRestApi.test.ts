@@ -28,7 +28,7 @@ describePython("dlt's own rest_api source, with the configuration of connectors/
     }
   })
 
-  test('a load reads all pages, waits as long as Retry-After says, and goes on from the last cursor', async () => {
+  test('a load reads all pages, waits as long as Retry-After demands, and continues from the last cursor', async () => {
     feed.willAnswer([
       { items: [existing('a'), existing('b')], cursor: 'z', hasMore: true },
       { status: 429, retryAfter: '1' },

@@ -52,7 +52,7 @@ describePython('The dlt source', () => {
     expect(await rows('records', 'few.duckdb')).toEqual(few)
   })
 
-  test('a load reads all pages, waits as long as Retry-After says, and goes on from the last cursor', async () => {
+  test('a load reads all pages, waits as long as Retry-After demands, and continues from the last cursor', async () => {
     const inSeconds = (seconds: number): string => new Date(Date.now() + seconds * 1_000).toUTCString()
     feed.willAnswer([
       { items: [existing('a'), existing('b')], cursor: '1', hasMore: true },
@@ -70,7 +70,7 @@ describePython('The dlt source', () => {
     expect(await ids('pages')).toEqual(['b', 'c', 'd'])
   })
 
-  test('after an expired cursor, a load reads everything and removes entities that do not come', async () => {
+  test('after an expired cursor, a load reads everything and removes entities that it does not receive', async () => {
     feed.willAnswer([{ items: [existing('a'), existing('b')], cursor: '1' }])
     await loadFromFeed('expired')
     feed.willAnswer([

@@ -127,7 +127,7 @@ describe('the trigger', () => {
     expect(feed.cursors()).toEqual(['now', '1'])
   })
 
-  test('repeats a request with the same cursor after 429, 503 and incomplete answers, as late as Retry-After says', async () => {
+  test('repeats a request with the same cursor after 429, 503 and incomplete answers, no earlier than Retry-After allows', async () => {
     feed.willAnswer(
       { cut: 'closed' },
       { cut: 'ended' },
@@ -144,7 +144,7 @@ describe('the trigger', () => {
     expect(ids(rowsAt(executions, 0))).toEqual(['a'])
   })
 
-  test('aborts its waiting request when it is deactivated, and goes on there when it is activated again', async () => {
+  test('aborts its waiting request when it is deactivated, and continues from there when it is activated again', async () => {
     const database = { staticData: '{}' }
     const loaded = await package_.load()
     feed.willAnswer({ items: [row('a')], cursor: '1' })
@@ -222,7 +222,7 @@ describe('the trigger', () => {
 
   const lost: ReadonlyArray<[string, Json]> = [
     ['410', { status: 410, message: 'the cursor has expired' }],
-    ['400 for the cursor', { status: 400, message: 'cursor must be one that was answered to the same team' }],
+    ['400 for the cursor', { status: 400, message: 'cursor must be unchanged, and from an answer to the same team' }],
   ]
   test.each(lost)(
     'after %s, reads everything again, emits items that changed since, and reports it in a failed execution',

@@ -40,7 +40,7 @@ const [clients, dlt, airbyte, singer] = (['clients', 'tools', 'airbyte', 'singer
 ]
 const client = useClientPackage(clients)
 
-describePython('Copies that other programs keep', () => {
+describePython('Copies that other programs make', () => {
   test(
     'equal the stored items after an indexer was killed, a rebuild has switched, Redis was emptied, the broker was frozen, and a tenth of the items was deleted',
     async () => {

@@ -63,7 +63,7 @@ print(json.dumps([list(each.__annotations__) for each in (client.FormFilters, cl
     expect((JSON.parse(stdout) as string[][]).map((names) => names.map(camelCase))).toEqual(described)
   })
 
-  test('mypy and ruff find nothing in it, nor in programs that use it', async () => {
+  test('mypy and ruff find no problem in it, nor in programs that use it', async () => {
     const strictly = ['--strict', '--python-executable', client.python, '--cache-dir', join(tools.folder, 'mypy')]
     await tools.run('mypy', [...strictly, '--package', 'tidemark_client'])
     await tools.run('mypy', [...strictly, '--python-version', '3.10', '--package', 'tidemark_client'])

@@ -118,7 +118,7 @@ describePython('The Singer tap tap-rest-api-msdk', () => {
   const source = (): Source => ({ url: feed.url, accountKey: 'key' })
   const end: ChangesAnswer = { items: [], cursor: 'end' }
 
-  test('a run reads until a page is empty and waits as long as Retry-After says, and the next run misses nothing', async () => {
+  test('a run reads until a page is empty and waits as long as Retry-After demands, and the next run misses nothing', async () => {
     const pages = new Pages()
     feed.willAnswer([
       { items: [existing('a'), existing('b')], cursor: '1', hasMore: true },

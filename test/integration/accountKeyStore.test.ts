@@ -178,7 +178,7 @@ test('a lost store is complete again after a replay, unless Redis loses it durin
   expect(await shareLookups(redis)(digestOf('rqp_acct_one'))).toMatchObject({ accountKey: { keyId: 'k1' } })
 })
 
-test('a key that Redis loses during its look-up is not taken for unknown', async () => {
+test('a key that Redis loses during its look-up is not reported as unknown', async () => {
   await apply(k1, keyState())
   jest.spyOn(redis.client, 'hget').mockImplementationOnce(async () => {
     await redis.client.del(redis.keys.accountKeysComplete)
@@ -187,7 +187,7 @@ test('a key that Redis loses during its look-up is not taken for unknown', async
   await expect(store.find(acme, k1)).rejects.toThrow(AccountKeysIncomplete)
 })
 
-test('a key whose record is gone is forgotten and no longer works; a key with a newer record stays', async () => {
+test('a key whose record is gone is removed and no longer works; a key with a newer record stays', async () => {
   const positionOf = (offset: bigint) => appendPositionOf({ partition: 1, offset })
   await store.apply(acme, k1, keyState(), positionOf(5n))
   await store.apply(acme, 'k2' as EntityId, keyState({ id: 'k2', digest: digestOf('two') }), positionOf(6n))

@@ -110,7 +110,7 @@ describe('A seed', () => {
     expect(await foundKeyOf(plaintext)).toMatchObject({ state: 'active' })
   })
 
-  test('leaves nothing behind when the key is deleted while it is created', async () => {
+  test('leaves no key when the key is deleted while it is created', async () => {
     const { keys, kafka } = keysOver()
     kafka.onSend = async () => {
       kafka.onSend = async () => undefined
@@ -144,7 +144,7 @@ test('every change is logged and audited, with who, when and which key, and neve
 })
 
 describe('When Kafka fails', () => {
-  test('no key is created and the slot is given back, also for one that Kafka has written after all', async () => {
+  test('no key is created and the slot is released, also if Kafka has written the record after all', async () => {
     const { keys, kafka } = keysOver()
     kafka.isAway = true
     for (let at = 0; at < 12; at++)

@@ -17,7 +17,7 @@ const formRecords = (count: number, from: number, bytes = 0) =>
 const processedRecords = (indexer: Program): Promise<number> => indexer.metric('tidemark_records_total')
 const writeDeadLetter = (indexer: Program): Promise<number> => indexer.metric('tidemark_records_total', '"dead-letter"')
 
-test('when an indexer rejects nearly every record, it pauses before the whole topic is in the dead letters, and goes on once good records come', async () => {
+test('when an indexer rejects nearly every record, it pauses before the whole topic is in the dead letters, and continues once there are good records', async () => {
   const indexer = await pipeline.startIndexer()
   const bad = Array.from({ length: 2_500 }, (_, at) => ({ key: `acme/f${at}`, value: '{"form":{}}' }))
   await pipeline.produce('forms', bad)

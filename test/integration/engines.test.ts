@@ -146,7 +146,7 @@ asRoot('a cluster starts also in a folder that only its owner may enter', async 
   }
 })
 
-test('when an engine ends by itself, the command says so and stops', async () => {
+test('when an engine ends by itself, the command reports it and ends', async () => {
   const running = startMain(externalStubs)
   await untilReady(running)
   const tree = await watchedTreeOf(running.pid)

@@ -4,7 +4,7 @@ import { untilCommitted } from '../support/indexingProgress.ts'
 import { useStarted } from '../support/lifecycle.ts'
 import { createWithMissingShards, giveMissingShards, isShardMissing } from '../support/missingShards.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { startProgram, untilTold } from '../support/programs.ts'
+import { startProgram, untilReported } from '../support/programs.ts'
 
 const pipeline = usePipeline()
 const pattern = (): string => `${pipeline.names.INDEX_PREFIX}-forms-v*`
@@ -24,7 +24,7 @@ const totals = async (of: readonly string[]): Promise<(number | undefined)[]> =>
   return answers.map((answer) => (answer?.body as { totalDocs?: number } | undefined)?.totalDocs)
 }
 
-test('while a shard has no copy, records of other shards are served at once, and its own once it has a copy again', async () => {
+test('while a shard has no copy, records of other shards are served at once, and its own records once it has a copy again', async () => {
   const { elasticsearch } = pipeline
   await pipeline.createKeys(teams)
   const placed = await Promise.all(
@@ -37,7 +37,7 @@ test('while a shard has no copy, records of other shards are served at once, and
   )
   await pipeline.produce('forms', records)
   await eventually(async () => (await totals(healthy)).every((total) => total === formsOfEach))
-  await untilTold(indexer, 'writer', /unavailable_shards_exception/)
+  await untilReported(indexer, 'writer', /unavailable_shards_exception/)
 
   await giveMissingShards(elasticsearch, pattern())
   await eventually(async () => (await totals(teams)).every((total) => total === formsOfEach))

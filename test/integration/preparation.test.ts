@@ -2,7 +2,7 @@ import { documentKinds } from '../../src/core/elasticsearch/indices.ts'
 import { kafkaSource } from '../../src/core/kafka/source.ts'
 import { indexName } from '../support/names.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { type Program, startProgram, untilTold } from '../support/programs.ts'
+import { type Program, startProgram, untilReported } from '../support/programs.ts'
 import { stateRecord } from '../support/randomHistory.ts'
 
 const pipeline = usePipeline()
@@ -83,7 +83,7 @@ describe('with index templates of the cluster that match the indices', () => {
     const prefix = await addTemplate({ mappings: { _source: { excludes: ['summary'] } } })
     const indexer = await startProgram('indexer', templated.names)
     await append()
-    await untilTold(indexer, 'preparation', /_source=\{"excludes":\["summary"\]\}/)
+    await untilReported(indexer, 'preparation', /_source=\{"excludes":\["summary"\]\}/)
     await pipeline.elasticsearch.indices.deleteIndexTemplate({ name: prefix })
     expect(await titles(await templated.startApi())).toEqual(['A form'])
     const name = 'index.translog.durability'

@@ -1,7 +1,7 @@
 import { eventually } from '../support/eventually.ts'
 import { documentedMetrics, isOwn } from '../support/metrics.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { type Program, probe, untilReady, untilTold } from '../support/programs.ts'
+import { type Program, probe, untilReady, untilReported } from '../support/programs.ts'
 import { signInSettings } from '../support/signIns.ts'
 import { alterTopic, createTopicsWith, withAdmin } from '../support/topics.ts'
 
@@ -31,10 +31,10 @@ test('/readyz names every check with its result', async () => {
     settings: ['process', 'kafka', 'redis', 'account keys'],
   }
   for (const name of ['api', 'indexer', 'settings'] as const) {
-    const { code, said } = await probe(processes[name], 'readyz')
-    expect([code, said.status]).toEqual([200, 'ready'])
-    expect(Object.keys(said.checks)).toEqual(expect.arrayContaining(names[name]))
-    for (const check of Object.values(said.checks)) expect(check).toEqual({ ok: true })
+    const { code, body } = await probe(processes[name], 'readyz')
+    expect([code, body.status]).toEqual([200, 'ready'])
+    expect(Object.keys(body.checks)).toEqual(expect.arrayContaining(names[name]))
+    for (const check of Object.values(body.checks)) expect(check).toEqual({ ok: true })
   }
 })
 
@@ -43,22 +43,22 @@ const setLetters = (settings: Record<string, string>) =>
 
 test("/readyz reports a topic of dead letters with a smaller size limit than its sources, also where the limit is the brokers'", async () => {
   await setLetters({ 'max.message.bytes': String(brokerMaxBytes) })
-  const told = await untilTold(processes.indexer, 'dead letters', /takes records of/)
-  expect(told).toMatch(`${brokerMaxBytes} of ${pipeline.names.TOPIC_SUBMISSIONS}`)
+  const problem = await untilReported(processes.indexer, 'dead letters', /takes records of/)
+  expect(problem).toMatch(`${brokerMaxBytes} of ${pipeline.names.TOPIC_SUBMISSIONS}`)
   await setLetters({ 'max.message.bytes': String(brokerMaxBytes + 4_096) })
   await untilReady(processes.indexer)
   await setLetters({ 'max.message.bytes': '100' })
   // The broker takes a new setting a moment after it was acknowledged.
-  await untilTold(processes.indexer, 'dead letters', /takes records of 100 bytes/)
+  await untilReported(processes.indexer, 'dead letters', /takes records of 100 bytes/)
 })
 
 test('/readyz reports a dead letter that Kafka refuses, until Kafka accepts it', async () => {
   await pipeline.produce('forms', [{ key: 'no-slash', value: 'x'.repeat(1_000) }])
   const failing = async (): Promise<string[]> => {
-    const { said } = await probe(processes.indexer, 'readyz')
-    return Object.entries(said.checks).flatMap(([name, { problem }]) => (problem ? [`${name}: ${problem}`] : []))
+    const { body } = await probe(processes.indexer, 'readyz')
+    return Object.entries(body.checks).flatMap(([name, { problem }]) => (problem ? [`${name}: ${problem}`] : []))
   }
-  await untilTold(processes.indexer, 'dead letters', /^writing the dead letter of /)
+  await untilReported(processes.indexer, 'dead letters', /^writing the dead letter of /)
   expect(await failing()).toHaveLength(1)
   await setLetters({ 'max.message.bytes': String(2 * brokerMaxBytes) })
   await untilReady(processes.indexer)

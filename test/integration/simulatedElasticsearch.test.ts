@@ -101,7 +101,7 @@ describe.each([
     expect((await states())[0]).toEqual([1, true, true, true])
   })
 
-  test('each document of a bulk request is refused for what is wrong with it', async () => {
+  test('each document of a bulk request is refused for its own error', async () => {
     const [list, detail] = submission('a') as [DocumentWrite, DocumentWrite]
     const other = { ...list, id: `${team}/b` as DocumentId }
     const notParsed = { kind: 'reject', reason: expect.stringContaining('document_parsing_exception') }
@@ -165,7 +165,7 @@ describe.each([
     for (const each of await missing.find()) await missing.delete(each)
   })
 
-  test('whether a shard accepts documents can be asked without writing any', async () => {
+  test('a request that writes nothing shows whether a shard accepts documents', async () => {
     const documents = [...formWrites(formRecord(team, 'p', 1), recordedAt(instant)), ...submission('p')]
     const ask = () => bulkQueries(clients.elasticsearch, first, options).acceptsWrites(documents)
     const count = async () => (await clients.elasticsearch.count({ index: Object.values(first.indices) })).count
@@ -271,7 +271,7 @@ describe.each([
     return survey.find(({ name }) => name === first.indices[kind])?.documents ?? Number.NaN
   }
 
-  test('a rebuild takes over the generation that another rebuild fills, which then can neither write nor switch to it', async () => {
+  test('a rebuild can take over the generation of another rebuild, which then can neither write nor switch to it', async () => {
     expect((await write(submission('a'), undefined, second)).map(({ kind }) => kind)).toEqual(['written', 'written'])
     // As a rebuild that was killed while it took over would leave it.
     await clients.elasticsearch.indices.addBlock({ index: second.indices.forms, block: 'write' })

@@ -65,7 +65,7 @@ describe.each([
     expect(await on.source.offsetsAfter([])).toEqual(new Map())
   })
 
-  test('a record keeps its bytes', async () => {
+  test('a record is read with the bytes that were appended', async () => {
     await on.create(1)
     const anyBytes = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
     const headers = RecordHeaders.of([
@@ -155,7 +155,7 @@ describe.each([
     expect(await on.ranges()).toEqual([{ low: 0n, high: 4n }])
   })
 
-  test('a reader knows the append time of markers and aborted records, which it does not get', async () => {
+  test('a reader gets no markers and aborted records, but their append times', async () => {
     await on.create(1)
     await on.append(['before'])
     const abort = await kafka.beginTransaction(on.topic)
@@ -243,7 +243,7 @@ describe.each([
     await eventually(() => reader.records.length === 16)
   })
 
-  test('a partition is not read before its member asks for it, or while it is paused', async () => {
+  test('a partition is not read before its member fetches from it, or while it is paused', async () => {
     await on.create(2)
     const [first = '', second = ''] = await on.keyOfEach(2)
     const ends = await on.ranges()
@@ -283,7 +283,7 @@ describe.each([
     expect(await on.source.committedOffsets(on.groupId, [on.topic])).toEqual([committed])
   })
 
-  test('a member whose callback throws ends with the error, and gives its partitions back', async () => {
+  test('a member whose callback throws ends with the error, and releases its partitions', async () => {
     await on.create(1)
     await on.append(['a'])
     const reader = on.startReader({ onBatch: () => Promise.reject(new Error('cannot take it')) })
@@ -291,7 +291,7 @@ describe.each([
     expect(await on.source.groupMembers(on.groupId)).toEqual([])
   })
 
-  test('members share the partitions; when one leaves, the others go on from its commits', async () => {
+  test('members share the partitions; when one leaves, the others continue from its commits', async () => {
     const { topic, groupId, source } = on
     await on.create(4)
     const keys = await on.keyOfEach(4)

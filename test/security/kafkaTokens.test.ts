@@ -57,10 +57,10 @@ const byToken = (): Record<string, string> => ({
   ...{ KAFKA_OAUTH_CLIENT_ID: 'tidemark', KAFKA_OAUTH_CLIENT_SECRET: initialRules.secret },
 })
 const refusal = (settings: Record<string, string>): Promise<string> => refusalOf('dead-letters', settings, ['list'])
-const problemOf = async (program: Program): Promise<string> => JSON.stringify((await probe(program, 'readyz')).said)
+const problemOf = async (program: Program): Promise<string> => JSON.stringify((await probe(program, 'readyz')).body)
 
 describe('with tokens of an endpoint', () => {
-  test('an indexer goes on after its tokens expire, and after its client secret changes in its file', async () => {
+  test('an indexer works on after its tokens expire, and after its client secret changes in its file', async () => {
     const { KAFKA_OAUTH_CLIENT_SECRET: first = '', ...others } = byToken()
     const file = await inFile('client-secret', `${first}\n`)
     const indexer = await startProgram('indexer', { ...others, KAFKA_OAUTH_CLIENT_SECRET_FILE: file })
@@ -92,7 +92,7 @@ describe('with tokens of an endpoint', () => {
     expect(await refusal({ ...byToken(), KAFKA_OAUTH_CLIENT_SECRET: 'hunter2' })).toBe(line)
   })
 
-  test('a process whose scope the endpoint does not know ends with exit code 78 and one line', async () => {
+  test('a process with a scope that the endpoint rejects ends with exit code 78 and one line', async () => {
     Object.assign(endpoint.rules, { status: 400, error: 'invalid_scope' })
     const line = 'KAFKA_OAUTH_SCOPE is refused by KAFKA_OAUTH_TOKEN_URL (400 invalid_scope)\n'
     expect(await refusal({ ...byToken(), KAFKA_OAUTH_SCOPE: 'everything' })).toBe(line)

@@ -117,7 +117,7 @@ async function adminPages(): Promise<string> {
   told.push(...(await Promise.all(pages)))
   return told.slice(-pages.length).join('\n')
 }
-const untilTold = (text: string): Promise<void> => eventually(async () => (await adminPages()).includes(text))
+const untilReported = (text: string): Promise<void> => eventually(async () => (await adminPages()).includes(text))
 
 const writeDeadLetter = (): Promise<number> => indexer.metric('tidemark_records_total', '"dead-letter"')
 
@@ -168,7 +168,7 @@ describe('No key, no password and no text that people wrote is in a log or a pro
   ])('while Elasticsearch %s', async (_, wanted, answer, answered) => {
     elasticsearch.inject('/', answersWith(answer))
     await pipeline.produce('forms', [form(++revision)])
-    await untilTold(wanted)
+    await untilReported(wanted)
     const statuses = await ask(api)
     for (const status of answered) expect(statuses).toContain(status)
   })
@@ -179,7 +179,7 @@ describe('No key, no password and no text that people wrote is in a log or a pro
       refusesDocuments(() => 503),
     )
     await pipeline.produce('forms', [form(++revision)])
-    await untilTold('503 unavailable_shards_exception')
+    await untilReported('503 unavailable_shards_exception')
   })
 
   test('when a document that Elasticsearch always refuses becomes a dead letter', async () => {

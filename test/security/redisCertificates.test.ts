@@ -59,7 +59,7 @@ test('changed authority, certificate and key files are used without a restart', 
   // Redis reads all three anew.
   await keeper.config('SET', 'tls-ca-cert-file', join(folder, 'next-ca.pem'))
   await keeper.call('CLIENT', 'KILL', 'USER', 'tidemark-indexer')
-  await eventually(async () => (await probe(indexer, 'readyz')).said.checks['redis']?.ok === false)
+  await eventually(async () => (await probe(indexer, 'readyz')).body.checks['redis']?.ok === false)
   await writeFile(files.REDIS_CA_FILE, next.ca)
   await writeFile(files.REDIS_CERT_FILE, next.certificate)
   // Between the two files, what they held together still counts.

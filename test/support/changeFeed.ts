@@ -1,4 +1,6 @@
 import type { TestAnswer } from './api.ts'
+import type { Pipeline } from './pipeline.ts'
+import type { Program } from './programs.ts'
 
 /** A row of the change feed. */
 export type ChangeRow = Readonly<Record<string, unknown>> & {
@@ -37,3 +39,24 @@ export const rowsOf = (pages: readonly ChangePage[]): readonly ChangeRow[] => pa
 /** The ids of rows, a deletion as `-id`. */
 export const namesOf = (rows: readonly ChangeRow[]): readonly string[] =>
   rows.map(({ id, deleted }) => (deleted ? `-${id}` : id))
+
+type FeedRequest = {
+  readonly api: Program
+  readonly team: string
+  readonly cursor?: string | undefined
+  readonly path?: string | undefined
+}
+
+/** Walks a change feed of a running API. Returns the ids of the rows since `cursor`, as `namesOf` does, and the cursor after them. */
+export async function idsSince(
+  pipeline: Pipeline,
+  { api, team, cursor, path = '/api/v1/record-changes' }: FeedRequest,
+): Promise<{ readonly ids: readonly string[]; readonly cursor: string }> {
+  const ask = async (target: string) => {
+    const answer = await fetch(api.url + target, { headers: { authorization: `Bearer ${pipeline.keyOf(team)}` } })
+    const text = await answer.text()
+    return { status: answer.status, headers: answer.headers, text, json: JSON.parse(text) } as never
+  }
+  const pages = await walkChanges(ask, path, cursor)
+  return { ids: namesOf(rowsOf(pages)), cursor: pages.at(-1)?.cursor ?? '' }
+}

@@ -3,7 +3,7 @@ import { readDeadLetter } from '../../indexer/deadLetters/deadLetters.ts'
 import { eventually } from './eventually.ts'
 import { expectFold } from './expectFold.ts'
 import type { Pipeline } from './pipeline.ts'
-import type { Program } from './programs.ts'
+import { type Program, startProgram } from './programs.ts'
 import { type History, type HistoryRecord, randomHistory } from './randomHistory.ts'
 import { documentTopics, recordsOf, withAdmin } from './topics.ts'
 
@@ -37,7 +37,21 @@ export async function untilServes(rebuild: Program): Promise<number> {
   return Number(serving.exec(rebuild.log())?.[1])
 }
 
-/** Waits until the watermark has passed the present: the indexer has caught up. */
+/**
+ * Runs a rebuild until its generation serves, and returns its log. Then kills the process, which otherwise would wait until the old generation has no
+ * reader.
+ */
+export async function rebuildUntilServes(
+  { names }: Pipeline,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const rebuild = await startProgram('rebuild', { ...names, ...settings })
+  await untilServes(rebuild)
+  await rebuild.end('SIGKILL')
+  return rebuild.log()
+}
+
+/** Waits until the API's watermark is later than this call: everything that was appended before the call is visible. */
 export async function untilCaughtUp(pipeline: Pipeline, api: Program, team: string): Promise<void> {
   const askedAtMs = Date.now()
   await eventually(async () => ((await watermarkOf(pipeline, api, team)) ?? 0) > askedAtMs)

@@ -17,7 +17,7 @@ const plain = (character: string): string =>
 const rowOf = (text: string): string => `\0${charactersOf(text).map(plain).join('\0')}\0`
 
 /** Whether a title contains a piece; spaces around the piece do not count. */
-export const holdsPiece = (title: string, piece: string): boolean => rowOf(title).includes(rowOf(piece.trim()))
+export const containsPiece = (title: string, piece: string): boolean => rowOf(title).includes(rowOf(piece.trim()))
 
 /** A random substring of a title, as a person may type it. */
 export function pieceOf(random: Random, title: string): string {
@@ -34,5 +34,5 @@ export function pieceOf(random: Random, title: string): string {
   ])(piece)
   // A piece must not begin with a combining mark, which would join the character before.
   const isWhole = typed.isWellFormed() && !/^[\p{Cf}\u0640]*\p{M}/u.test(typed.normalize('NFKD'))
-  return isWhole && holdsPiece(title, typed) ? typed.trim() : ''
+  return isWhole && containsPiece(title, typed) ? typed.trim() : ''
 }

@@ -64,7 +64,7 @@ export async function startProgram(
 
 export type Probed = {
   readonly code: number
-  readonly said: {
+  readonly body: {
     readonly status: string
     readonly checks: Readonly<Record<string, { readonly ok: boolean; readonly problem?: string }>>
   }
@@ -75,15 +75,15 @@ export type Probed = {
 export async function probe({ adminUrl }: Program, path: 'livez' | 'readyz'): Promise<Probed> {
   const askedMs = Date.now()
   const answer = await fetch(`${adminUrl}/${path}`)
-  return { code: answer.status, said: (await answer.json()) as Probed['said'], tookMs: Date.now() - askedMs }
+  return { code: answer.status, body: (await answer.json()) as Probed['body'], tookMs: Date.now() - askedMs }
 }
 
 /** Waits until `/readyz` reports a problem of a check that matches; returns the problem. */
-export async function untilTold(program: Program, check: string, problem: RegExp): Promise<string> {
+export async function untilReported(program: Program, check: string, problem: RegExp): Promise<string> {
   let reported = ''
   await eventually(async () => {
     const answer = await probe(program, 'readyz').catch(() => undefined)
-    reported = answer?.said.checks[check]?.problem ?? ''
+    reported = answer?.body.checks[check]?.problem ?? ''
     return problem.test(reported)
   })
   return reported

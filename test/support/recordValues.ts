@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { formEntity, submissionEntity } from './entities.ts'
-import { changedAt, placesIn } from './places.ts'
+import { changedAt, pathsIn } from './jsonPaths.ts'
 
 /** A valid record value of each kind, with every documented field. */
 export const validValues = {
@@ -38,7 +38,7 @@ const raw: readonly string[] = [
 export function recordTexts(kind: RecordKind): fc.Arbitrary<string> {
   const valid: unknown = validValues[kind]
   const other = fc.oneof(fc.constantFrom(...raw), fc.json({ maxDepth: 2 }), fc.constant(undefined))
-  const change = fc.record({ place: fc.constantFrom(...placesIn(valid)), text: other })
+  const change = fc.record({ place: fc.constantFrom(...pathsIn(valid)), text: other })
   return fc.array(change, { minLength: 1, maxLength: 3 }).map((changes) => {
     // Placeholders stand for the replaced members until all are chosen.
     const texts = changes.map(({ text }) => text ?? '')

@@ -57,7 +57,7 @@ test('the test finds files and their imports', () => {
   expect(new Set(files.map(roomOf))).toEqual(new Set(Object.keys(allowed)))
 })
 
-test('imports point one way: rooms import the core, tools import rooms, and nothing that ships imports tools', () => {
+test('imports point one way: API, settings area and indexer import the core, tools import these, and nothing that ships imports tools', () => {
   const wrong = edges.filter(([file, imported]) => {
     const [from, to] = [roomOf(file), roomOf(imported)]
     return from !== to && !allowed[from]?.includes(to)

@@ -13,7 +13,7 @@ with Tidemark(os.environ["TIDEMARK_URL"], os.environ["TIDEMARK_KEY"]) as client:
                     copy.execute("DELETE FROM records WHERE id = ?", (row["id"],))
                 else:
                     copy.execute("REPLACE INTO records VALUES (?, ?, ?)", (row["id"], batch.walk, json.dumps(row)))
-            if batch.sweep:  # Everything was read anew: what this did not name is gone.
+            if batch.sweep:  # Everything was read anew: rows of other walks are deleted.
                 copy.execute("DELETE FROM records WHERE walk <> ?", (batch.walk,))
             copy.execute("DELETE FROM progress")
             copy.execute("INSERT INTO progress VALUES (?)", (batch.cursor,))

@@ -1,6 +1,6 @@
 import type { components } from './openapi.ts'
 
-/** What the API calls a kind of error. */
+/** The error codes of the API. */
 export type ErrorCode = components['schemas']['Error']['error']['code']
 
 /** Every error of this package. */
@@ -8,16 +8,16 @@ export class TidemarkError extends Error {
   override name = 'TidemarkError'
 }
 
-/** What an answer that is no 200 says. */
+/** The content of an answer with another status than 200. */
 export interface Refusal {
   readonly status: number
-  /** The error code of the API; undefined if the answer is not the API's own, but of a proxy. */
+  /** The error code of the API; undefined if the answer comes from a proxy. */
   readonly code?: ErrorCode | undefined
-  /** The parameter that breaks its rule, as far as the message names one that was sent. */
+  /** The parameter that breaks its rule, if the message names one that was sent. */
   readonly parameter?: string | undefined
-  /** `X-Request-Id` of the answer: names the request in the API's logs. */
+  /** `X-Request-Id` of the answer, which identifies the request in the API's logs. */
   readonly requestId?: string | undefined
-  /** How long `Retry-After` asks to wait; undefined if it is missing or unreadable. */
+  /** The delay that `Retry-After` demands; undefined if the header is missing or unreadable. */
   readonly retryAfterMs?: number | undefined
 }
 
@@ -50,37 +50,37 @@ export class UnauthorizedError extends ApiError {
   override name = 'UnauthorizedError'
 }
 
-/** 404: the team has nothing under this id, or there is no API at `baseUrl`. */
+/** 404: the team has no form or submission with this id, or there is no API at `baseUrl`. */
 export class NotFoundError extends ApiError {
   override name = 'NotFoundError'
 }
 
-/** 410: the API does not know any more which deletions a cursor has missed. */
+/** 410: the deletions since the cursor are unknown. */
 export class CursorExpiredError extends ApiError {
   override name = 'CursorExpiredError'
 }
 
-/** 429: the key has used up the requests of its minute, or the team takes all that it may have at once. */
+/** 429: the key has used all requests of its minute, or the team has too many requests or exports in progress. */
 export class RateLimitedError extends ApiError {
   override name = 'RateLimitedError'
 }
 
-/** 503: the API cannot answer in full just now. */
+/** 503: the API cannot give the whole answer now. */
 export class ServiceUnavailableError extends ApiError {
   override name = 'ServiceUnavailableError'
 }
 
-/** No answer came, or it broke off, or nothing more of it came for `timeoutSeconds`. */
+/** There was no answer, or it broke off, or it sent nothing for `timeoutSeconds`. */
 export class ApiConnectionError extends TidemarkError {
   override name = 'ApiConnectionError'
 }
 
-/** An answer of status 200 is not what the API answers: it is cut, or of something else, such as a login page. */
+/** An answer with status 200 is not a whole answer of the API: it is cut, or something else, such as a login page. */
 export class InvalidAnswerError extends TidemarkError {
   override name = 'InvalidAnswerError'
 }
 
-/** The API does not know a parameter, so its answer is not restricted by it. */
+/** The API does not support a parameter, so its answer is not filtered by it. */
 export class IgnoredParameterError extends TidemarkError {
   override name = 'IgnoredParameterError'
   /** `Ignored-Parameters` of the answer. */

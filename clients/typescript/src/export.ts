@@ -3,8 +3,8 @@ import { parsed } from './connection.ts'
 import { InvalidAnswerError } from './errors.ts'
 
 /**
- * All items that match, of one moment. Read it by `for await`: each time sends a request. The loop throws when the export breaks off; what it has
- * handed over until then is not whole.
+ * All matching items, of one moment. Read it by `for await`; each loop sends a request. The loop throws if the export breaks off: the items until then
+ * are not the whole list.
  */
 export class Export<Item> implements AsyncIterable<Item> {
   readonly #open: () => Promise<Answer>
@@ -15,14 +15,14 @@ export class Export<Item> implements AsyncIterable<Item> {
   }
 
   /**
-   * Where `follow` goes on with the same `view` and `fields`, once the loop has ended; throws before. Undefined when the API could not name it: then
-   * follow from the beginning.
+   * The cursor with which `follow` continues after this export, with the same `view` and `fields`. Undefined if the API could not return one: then follow
+   * from the beginning. Throws before the loop has ended.
    */
   get cursor(): string | undefined {
     return this.#whole().cursor
   }
 
-  /** Everything that changed before this time was visible; undefined if not known. Throws before the loop has ended. */
+  /** Everything that changed before this time was visible; undefined if the API cannot promise it. Throws before the loop has ended. */
   get watermark(): string | undefined {
     return this.#whole().watermark
   }

@@ -5,43 +5,43 @@ import { queryOf } from './query.ts'
 import { retrying } from './retries.ts'
 import type { ChangeRow, List, View } from './types.ts'
 
-/** What one answer of the change feed brings. */
+/** The content of one answer of the change feed. */
 export interface Batch<Item> {
-  /** Store each under its `id` together with `walk`, or remove what has that `id` if it is `deleted`. May be empty; a row may come again. */
+  /** Store each row under its `id`, together with `walk`; if it is `deleted`, remove the row with that `id`. May be empty; a row may come again. */
   readonly rows: readonly ChangeRow<Item>[]
-  /** Store it with the rows, in one transaction, and give it to `follow` after a restart. */
+  /** Store it with the rows, in one transaction, and pass it to `follow` after a restart. */
   readonly cursor: string
-  /** The copy has everything that was visible when the first batch since the last complete one was asked for. */
+  /** There is nothing more now. The copy has everything that was visible when the first batch after the previous complete one was requested. */
   readonly complete: boolean
   /**
-   * In a full walk, which begins without a cursor, a random id of that walk; otherwise the empty text. Store it with each row, so that `sweep` can tell
-   * rows that the walk has named from others.
+   * In a full walk, which begins without a cursor, a random id of that walk; otherwise the empty text. Store it with each row: at `sweep`, it
+   * distinguishes the rows of this walk from older ones.
    */
   readonly walk: string
   /** The first batch of a full walk: no cursor was given, or the cursor had expired and the list begins anew. */
   readonly startsOver: boolean
-  /** The last batch of a full walk: all that exists was named. Delete all rows that are stored with another `walk` than that of this batch. */
+  /** The last batch of a full walk, which has returned everything that exists. Delete all rows that are stored with another `walk` than this batch's. */
   readonly sweep: boolean
-  /** Everything that changed before this time was visible; undefined if not known. */
+  /** Everything that changed before this time was visible; undefined if the API cannot promise it. */
   readonly watermark: string | undefined
 }
 
 export interface FollowOptions<V extends View, Fields> {
-  /** Of the last batch that was stored, or of an export; `latest`: from now on. Without one: from the beginning. */
+  /** The cursor of the last stored batch, or of an export; `latest`: from now on. Left out: from the beginning. */
   readonly cursor?: string | null | undefined
-  /** `full`: rows are what `get` answers. */
+  /** `full`: rows have the members that `get` returns. */
   readonly view?: V | undefined
-  /** Besides `id`, `changedAt` and `deleted`, which are always there. */
+  /** The members of rows besides `id`, `changedAt` and `deleted`, which are always there. */
   readonly fields?: Fields | undefined
-  /** Rows of a batch, from 1 to 1,000, which is the default. Large rows come in smaller batches. */
+  /** The most rows of a batch, from 1 to 1,000 (default). Large rows come in smaller batches. */
   readonly limit?: number | undefined
-  /** How long the API may hold a request until there is a row: from 1 to 60, 30 unless given; 0: the API is polled. */
+  /** How long the API may wait for a row before it answers: from 1 to 60, 30 by default; 0: the API is polled. */
   readonly waitSeconds?: number | undefined
-  /** The pause between two requests where the API does not hold them; 5 unless given. */
+  /** The pause between two requests if the API does not wait; 5 by default. */
   readonly pollSeconds?: number | undefined
-  /** Ends when the copy is complete. */
+  /** Whether the loop ends when the copy is complete. */
   readonly once?: boolean | undefined
-  /** What follows a 410: the list begins anew (default), or a `CursorExpiredError` is thrown. */
+  /** After a 410, the list is read from the beginning (default), or a `CursorExpiredError` is thrown. */
   readonly onExpired?: 'restart' | 'throw' | undefined
   /** Aborting it ends the loop with the signal's reason as an error, as it ends a `fetch`. */
   readonly signal?: AbortSignal | undefined

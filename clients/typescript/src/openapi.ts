@@ -33,7 +33,7 @@ export interface paths {
         };
         /**
          * Get one form
-         * @description A form with its fields and its report configuration.
+         * @description A form with its fields and the configuration of its report.
          */
         get: operations["getForm"];
         put?: never;
@@ -53,7 +53,7 @@ export interface paths {
         };
         /**
          * List submissions
-         * @description Submissions of the whole team, newest first by `submittedAt`, then by `id` descending. `since` and `until` act on that time and so miss updates; `changedSince` and `changedUntil` act on the time of the newest change. A program that must miss nothing follows `/record-changes`.
+         * @description All submissions of the key's team, newest first by `submittedAt`, then by `id` descending. `since` and `until` filter by `submittedAt`, so they miss updates; `changedSince` and `changedUntil` filter by the time of the newest change, and miss deletions. A program that must not miss a change reads `/record-changes`.
          */
         get: operations["listRecords"];
         put?: never;
@@ -93,7 +93,7 @@ export interface paths {
         };
         /**
          * Count submissions
-         * @description Counts the submissions that match the filters of `/records`: by hour, day or month, by form, status, level, outcome, source, campaign or answer, or by a time and a value. The counts are exact. They add up to `totalDocs`, except of answers: an answer that is a list counts once for each element. More than 10000 items are refused (400).
+         * @description Counts the submissions that match the filters of `/records`: by hour, day or month, by form, status, level, outcome, source, campaign or answer, or by a time and a value. The counts are exact. They add up to `totalDocs`, unless `by` names `answer`: a list counts once for each element. Above 10000 items, the answer is 400.
          */
         get: operations["countRecords"];
         put?: never;
@@ -113,7 +113,7 @@ export interface paths {
         };
         /**
          * Follow changes of forms
-         * @description All forms of the key's team that are new, changed or deleted since a cursor. Repeat the request with the `cursor` of the last answer until `hasMore` is false; then poll. No change is missed. A row may come again: store rows by `id`, and remove those that are `deleted`. Without a cursor, each row comes once, without deletions. After 410, start without a cursor, and drop the rows that this walk does not name.
+         * @description All forms of the key's team that are new, changed or deleted since a cursor. Repeat the request with the `cursor` of the last answer until `hasMore` is false; then poll. No change is missed. A row may come again: store rows by `id`, and remove those that are `deleted`. Without a cursor, each row comes once, without deletions. After 410, start without a cursor; once `hasMore` is false, remove stored rows that were not returned since.
          */
         get: operations["listFormChanges"];
         put?: never;
@@ -133,7 +133,7 @@ export interface paths {
         };
         /**
          * Follow changes of submissions
-         * @description All submissions of the key's team that are new, changed or deleted since a cursor. Repeat the request with the `cursor` of the last answer until `hasMore` is false; then poll. No change is missed. A row may come again: store rows by `id`, and remove those that are `deleted`. Without a cursor, each row comes once, without deletions. After 410, start without a cursor, and drop the rows that this walk does not name.
+         * @description All submissions of the key's team that are new, changed or deleted since a cursor. Repeat the request with the `cursor` of the last answer until `hasMore` is false; then poll. No change is missed. A row may come again: store rows by `id`, and remove those that are `deleted`. Without a cursor, each row comes once, without deletions. After 410, start without a cursor; once `hasMore` is false, remove stored rows that were not returned since.
          */
         get: operations["listRecordChanges"];
         put?: never;
@@ -272,18 +272,18 @@ export interface components {
         FormList: {
             /**
              * Format: int64
-             * @description How many match on all pages; exact.
+             * @description The exact number of matching items on all pages.
              * @example 1
              */
             totalDocs: number;
             /**
              * Format: int64
-             * @description The page that was asked for.
+             * @description The requested page.
              * @example 1
              */
             page: number;
             /**
-             * @description The items per page that were asked for.
+             * @description The requested number of items per page.
              * @example 20
              */
             limit: number;
@@ -507,18 +507,18 @@ export interface components {
         SubmissionList: {
             /**
              * Format: int64
-             * @description How many match on all pages; exact.
+             * @description The exact number of matching items on all pages.
              * @example 1
              */
             totalDocs: number;
             /**
              * Format: int64
-             * @description The page that was asked for.
+             * @description The requested page.
              * @example 1
              */
             page: number;
             /**
-             * @description The items per page that were asked for.
+             * @description The requested number of items per page.
              * @example 20
              */
             limit: number;
@@ -528,17 +528,17 @@ export interface components {
         SubmissionCounts: {
             /**
              * Format: int64
-             * @description How many submissions match; exact. The sum of all counts, except of answers: an answer that is a list counts once for each element.
+             * @description The exact number of matching submissions. Equals the sum of all counts, unless `by` names `answer`: a list counts once for each element.
              * @example 3
              */
             totalDocs: number;
             /**
-             * @description What to count submissions by: the hour, day or month of `submittedAt`; a value, which is the form, status, level, outcome, source, campaign or answer to the field `code`; or a time and a value, as in `day,level`.
+             * @description What submissions are counted by: a time, which is the `hour`, `day` or `month` of `submittedAt`; a value, which is the `form`, `status`, `level`, `outcome`, `utmSource`, `utmCampaign`, or `answer` to the field `code`; or a time and a value, such as `day,level`.
              * @enum {string}
              */
             by: "hour" | "day" | "month" | "form" | "status" | "level" | "outcome" | "utmSource" | "utmCampaign" | "answer" | "hour,form" | "hour,status" | "hour,level" | "hour,outcome" | "hour,utmSource" | "hour,utmCampaign" | "hour,answer" | "day,form" | "day,status" | "day,level" | "day,outcome" | "day,utmSource" | "day,utmCampaign" | "day,answer" | "month,form" | "month,status" | "month,level" | "month,outcome" | "month,utmSource" | "month,utmCampaign" | "month,answer";
             /**
-             * @description By time: from the first hour, day or month with submissions to the last, oldest first, also those between without submissions. By value: each value that submissions have, the most frequent first, then by key. By both: for each time with submissions, oldest first, its values.
+             * @description By a time: every hour, day or month from the first with submissions to the last, oldest first; those between may have none. By a value: each value that submissions have, the most frequent first, then by key. By both: the times with submissions, oldest first, each with its values.
              * @example [
              *       {
              *         "key": "2026-03-29T01:00:00.000+01:00",
@@ -551,11 +551,11 @@ export interface components {
              *     ]
              */
             items: {
-                /** @description The value, or the start of the hour, day or month: local time of the time zone with its offset, as in `2026-03-29T03:00:00.000+02:00`. By a time and a value: a list of both. A value is text, or null for submissions without a value. */
+                /** @description By a time: the start of the hour, day or month, in local time of the time zone with its offset, such as `2026-03-29T03:00:00.000+02:00`. By a value: text, or null for submissions without a value. By both: a list of the two. */
                 key: unknown;
                 /** Format: int64 */
                 count: number;
-                /** @description Number, minimum, maximum and mean of `result.score`, of the submissions that have one. Only with `scores=true`. */
+                /** @description Number, minimum, maximum and mean of `result.score`, of submissions that have a score. Only with `scores=true`. */
                 scores?: {
                     /** Format: int64 */
                     count: number;
@@ -649,12 +649,12 @@ export interface components {
             } | null;
             /**
              * Format: date-time
-             * @description The time of its newest record.
+             * @description The timestamp of the entity's newest record in Kafka.
              * @example 2026-11-28T08:30:00.000Z
              */
             changedAt: string;
             /**
-             * @description `true`: there is no other member than `id` and `changedAt`.
+             * @description `true`: the entity is deleted. The only other members are `id` and `changedAt`.
              * @example false
              */
             deleted: boolean;
@@ -806,40 +806,40 @@ export interface components {
             } | null;
             /**
              * Format: date-time
-             * @description The time of its newest record.
+             * @description The timestamp of the entity's newest record in Kafka.
              * @example 2026-11-28T08:30:00.000Z
              */
             changedAt: string;
             /**
-             * @description `true`: there is no other member than `id` and `changedAt`.
+             * @description `true`: the entity is deleted. The only other members are `id` and `changedAt`.
              * @example false
              */
             deleted: boolean;
         };
         FormChanges: {
-            /** @description In no promised order. Empty only with `hasMore: false`. */
+            /** @description In no particular order. Empty only if `hasMore` is false. */
             items: components["schemas"]["FormChange"][];
             /**
-             * @description Where the next answer begins.
+             * @description The parameter `cursor` of the next request.
              * @example AQDmA1Yb9f0
              */
             cursor: string;
             /**
-             * @description `true`: ask again at once.
+             * @description `true`: more rows are ready; request them at once.
              * @example false
              */
             hasMore: boolean;
         };
         SubmissionChanges: {
-            /** @description In no promised order. Empty only with `hasMore: false`. */
+            /** @description In no particular order. Empty only if `hasMore` is false. */
             items: components["schemas"]["SubmissionChange"][];
             /**
-             * @description Where the next answer begins.
+             * @description The parameter `cursor` of the next request.
              * @example AQDmA1Yb9f0
              */
             cursor: string;
             /**
-             * @description `true`: ask again at once.
+             * @description `true`: more rows are ready; request them at once.
              * @example false
              */
             hasMore: boolean;
@@ -854,7 +854,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description `bad_request`: A parameter breaks its rule; the message names it, the rule and what was sent. Or `Host` is missing, or it or `Authorization` was sent twice. */
+        /** @description `bad_request`: A parameter breaks its rule: the message names the parameter, the rule and the value that was sent. Or `Host` is missing. Or `Host` or `Authorization` was sent twice. */
         bad_request: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -882,7 +882,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description `not_found`: The team has nothing under this id. */
+        /** @description `not_found`: The team has no form or submission with this id. */
         not_found: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -924,7 +924,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description `cursor_expired`: The cursor is older than the deletions that are known, or of a log that was replaced. */
+        /** @description `cursor_expired`: Deletions since the cursor are unknown. Start without a cursor; once `hasMore` is false, remove stored rows that were not returned since. */
         cursor_expired: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -951,7 +951,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description `rate_limited`: The key has used up the requests of its window, or too many exports of its team are running. */
+        /** @description `rate_limited`: The key has used all requests of its window, or its team has too many requests or exports in progress. */
         rate_limited: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -993,7 +993,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description `service_unavailable`: Something that the answer needs is unavailable or incomplete. An answer is never partial. */
+        /** @description `service_unavailable`: The whole answer is not available now; a partial answer is never sent. Retry later. */
         service_unavailable: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1014,12 +1014,12 @@ export interface components {
     requestBodies: never;
     headers: {
         /**
-         * @description Names the request in the logs.
+         * @description Identifies the request in the server's logs.
          * @example 6f1c6f0e-3f43-4d0c-9d6d-0d5b1c8f7a10
          */
         "X-Request-Id": string;
         /**
-         * @description Answers are for one key alone, and must be revalidated.
+         * @description An answer is for its key alone, and a cache must revalidate it.
          * @example private, no-cache
          */
         "Cache-Control": string;
@@ -1029,7 +1029,7 @@ export interface components {
          */
         Vary: string;
         /**
-         * @description The key's requests (`q`) in a window of so many seconds (`w`).
+         * @description Requests that the key may send in a window (`q`), and the window's length in seconds (`w`).
          * @example "key";q=120;w=60
          */
         "RateLimit-Policy": string;
@@ -1039,7 +1039,7 @@ export interface components {
          */
         RateLimit: string;
         /**
-         * @description Every change appended to Kafka before this instant is in the answer. Left out when no such promise can be made.
+         * @description Every change appended to Kafka before this instant is in the answer. Left out while this cannot be promised.
          * @example 2026-11-21T08:30:00.000Z
          */
         "Replica-Watermark": string;
@@ -1049,17 +1049,17 @@ export interface components {
          */
         ETag: string;
         /**
-         * @description Of a page: the `first`, `prev`, `next` and `last` page with the same query (RFC 8288). Left out when it takes more than 4 KiB.
+         * @description Of a page: the `first`, `prev`, `next` and `last` page with the same query (RFC 8288). Left out above 4 KiB.
          * @example <https://api.example.com/api/v1/records?page=2>; rel="next"
          */
         Link: string;
         /**
-         * @description Of an export: the `cursor` at which `/form-changes` or `/record-changes` goes on, with the same `view` and `fields`. Left out while no such promise can be made.
+         * @description Of an export: the `cursor` with which to continue in `/form-changes` or `/record-changes`, with the same `view` and `fields`. Left out while the change feed cannot be read.
          * @example AQDmA1Yb9f0
          */
         "Changes-Cursor": string;
         /**
-         * @description The `wait` of `Prefer`, if it was applied (RFC 7240), also if there was a row at once.
+         * @description Confirms the `wait` of `Prefer` (RFC 7240), also when there was a row at once.
          * @example wait=30
          */
         "Preference-Applied": string;
@@ -1093,23 +1093,23 @@ export interface operations {
             query?: {
                 /** @description Only forms of this scene. */
                 scene?: "knowledge_quiz" | "random_knowledge_quiz" | "scored_quiz" | "outcome_quiz";
-                /** @description Only forms whose title holds this text, or all of its words in any order; when there are none, those with words that differ by small slips. */
+                /** @description Only forms whose title contains this text, or all of its words in any order. If there is no such form, words may have small misspellings. */
                 titleContains?: string;
                 /** @description Items per page. */
                 limit?: number;
                 /** @description Page number. A page past the last one is empty. */
                 page?: number;
-                /** @description Only what changed last at or after this time: when its newest record was appended to Kafka. */
+                /** @description Only what last changed at or after this time. The time is that at which Kafka appended the newest record. */
                 changedSince?: string;
-                /** @description Only what changed last at or before this time. */
+                /** @description Only what last changed at or before this time. */
                 changedUntil?: string;
-                /** @description Only in NDJSON exports. `full` makes each line what the endpoint of a single item answers. */
+                /** @description Only in NDJSON exports. With `full`, each line is the answer of the endpoint of a single item. */
                 view?: "summary" | "full";
-                /** @description Only these fields, with commas between their names; a dot stands before the name of a nested one, such as `result.score`. What follows `data.` is the code of an answer. Columns of CSV have this order, those within one object together. With `view=full`, the fields are those of a single item. */
+                /** @description Only these fields: names separated by commas, with dots between the levels of a nested field, such as `result.score`. After `data.` comes the code of an answer. Columns of CSV have this order; fields of one object stand together. With `view=full`, the names are those of a single item. */
                 fields?: string;
             };
             header?: {
-                /** @description The `ETag` of an earlier answer, several separated by commas, or `*`: 304 if nothing has changed since. */
+                /** @description The `ETag` of an earlier answer, several of them separated by commas, or `*`. If nothing has changed since, the answer is 304. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -1171,11 +1171,11 @@ export interface operations {
                 includeFields?: boolean;
                 /** @description `false` leaves out `report`. */
                 includeReport?: boolean;
-                /** @description Only these fields, with commas between their names; a dot stands before the name of a nested one, such as `result.score`. What follows `data.` is the code of an answer. Columns of CSV have this order, those within one object together. With `view=full`, the fields are those of a single item. */
+                /** @description Only these fields: names separated by commas, with dots between the levels of a nested field, such as `result.score`. After `data.` comes the code of an answer. Columns of CSV have this order; fields of one object stand together. With `view=full`, the names are those of a single item. */
                 fields?: string;
             };
             header?: {
-                /** @description The `ETag` of an earlier answer, several separated by commas, or `*`: 304 if nothing has changed since. */
+                /** @description The `ETag` of an earlier answer, several of them separated by commas, or `*`. If nothing has changed since, the answer is 304. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -1246,11 +1246,11 @@ export interface operations {
                 examineeId?: string;
                 /** @description Only submissions with this serial number. */
                 serialNumber?: number;
-                /** @description Only the submission with this token. */
+                /** @description Only the submission with this `shareToken`. */
                 shareToken?: string;
-                /** @description Only submissions whose result has this level. */
+                /** @description Only submissions with this `result.level`. */
                 level?: string;
-                /** @description Only submissions whose result has this outcome. */
+                /** @description Only submissions with this `result.outcomeCode`. */
                 outcomeCode?: string;
                 /** @description Only submissions with this `metadata.utmSource`. */
                 utmSource?: string;
@@ -1258,31 +1258,31 @@ export interface operations {
                 utmMedium?: string;
                 /** @description Only submissions with this `metadata.utmCampaign`. */
                 utmCampaign?: string;
-                /** @description Only submissions with these answers: a JSON object that has, by the code of a field, an answer or a list of alternatives. An answer is text, or a number, `true` or `false` as it is served, or an element of a list. `answer.<code>=<answer>` says the same of one field, repeated for others. */
+                /** @description Only submissions with these answers: a JSON object from the code of a field to an answer, or to a list of alternatives. Numbers, `true` and `false` are written as text, as they are served. Of an answer that is a list, one element is enough. The same as one `answer.<code>=<answer>` for each answer. */
                 answers?: string;
                 /** @description Only submissions whose `result.score` is this or higher. */
                 minScore?: number;
                 /** @description Only submissions whose `result.score` is this or lower. */
                 maxScore?: number;
-                /** @description Only what was created at or after this time. A date alone is its first moment in UTC. */
+                /** @description Only what was created at or after this time. A date alone means its first moment in UTC. */
                 since?: string;
-                /** @description Only what was created at or before this time. A date alone is its last moment in UTC. */
+                /** @description Only what was created at or before this time. A date alone means its last moment in UTC. */
                 until?: string;
-                /** @description Only what changed last at or after this time: when its newest record was appended to Kafka. */
+                /** @description Only what last changed at or after this time. The time is that at which Kafka appended the newest record. */
                 changedSince?: string;
-                /** @description Only what changed last at or before this time. */
+                /** @description Only what last changed at or before this time. */
                 changedUntil?: string;
                 /** @description Items per page. */
                 limit?: number;
                 /** @description Page number. A page past the last one is empty. */
                 page?: number;
-                /** @description Only in NDJSON exports. `full` makes each line what the endpoint of a single item answers. */
+                /** @description Only in NDJSON exports. With `full`, each line is the answer of the endpoint of a single item. */
                 view?: "summary" | "full";
-                /** @description Only these fields, with commas between their names; a dot stands before the name of a nested one, such as `result.score`. What follows `data.` is the code of an answer. Columns of CSV have this order, those within one object together. With `view=full`, the fields are those of a single item. */
+                /** @description Only these fields: names separated by commas, with dots between the levels of a nested field, such as `result.score`. After `data.` comes the code of an answer. Columns of CSV have this order; fields of one object stand together. With `view=full`, the names are those of a single item. */
                 fields?: string;
             };
             header?: {
-                /** @description The `ETag` of an earlier answer, several separated by commas, or `*`: 304 if nothing has changed since. */
+                /** @description The `ETag` of an earlier answer, several of them separated by commas, or `*`. If nothing has changed since, the answer is 304. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -1340,11 +1340,11 @@ export interface operations {
     getRecord: {
         parameters: {
             query?: {
-                /** @description Only these fields, with commas between their names; a dot stands before the name of a nested one, such as `result.score`. What follows `data.` is the code of an answer. Columns of CSV have this order, those within one object together. With `view=full`, the fields are those of a single item. */
+                /** @description Only these fields: names separated by commas, with dots between the levels of a nested field, such as `result.score`. After `data.` comes the code of an answer. Columns of CSV have this order; fields of one object stand together. With `view=full`, the names are those of a single item. */
                 fields?: string;
             };
             header?: {
-                /** @description The `ETag` of an earlier answer, several separated by commas, or `*`: 304 if nothing has changed since. */
+                /** @description The `ETag` of an earlier answer, several of them separated by commas, or `*`. If nothing has changed since, the answer is 304. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -1405,13 +1405,13 @@ export interface operations {
     countRecords: {
         parameters: {
             query: {
-                /** @description What to count submissions by: the hour, day or month of `submittedAt`; a value, which is the form, status, level, outcome, source, campaign or answer to the field `code`; or a time and a value, as in `day,level`. */
+                /** @description What submissions are counted by: a time, which is the `hour`, `day` or `month` of `submittedAt`; a value, which is the `form`, `status`, `level`, `outcome`, `utmSource`, `utmCampaign`, or `answer` to the field `code`; or a time and a value, such as `day,level`. */
                 by: "hour" | "day" | "month" | "form" | "status" | "level" | "outcome" | "utmSource" | "utmCampaign" | "answer" | "hour,form" | "hour,status" | "hour,level" | "hour,outcome" | "hour,utmSource" | "hour,utmCampaign" | "hour,answer" | "day,form" | "day,status" | "day,level" | "day,outcome" | "day,utmSource" | "day,utmCampaign" | "day,answer" | "month,form" | "month,status" | "month,level" | "month,outcome" | "month,utmSource" | "month,utmCampaign" | "month,answer";
-                /** @description The code of the field whose answers are counted. Required with `answer` in `by`, otherwise refused. */
+                /** @description The code of the field whose answers are counted. Required if `by` names `answer`, otherwise refused. */
                 code?: string;
-                /** @description `true` adds number, minimum, maximum and mean of `result.score` to each item. */
+                /** @description `true` adds `scores` to each item: number, minimum, maximum and mean of `result.score`. */
                 scores?: boolean;
-                /** @description IANA time zone of the hours, days or months; UTC by default. Another zone needs hour, day or month in `by`. */
+                /** @description IANA time zone of the hours, days or months; UTC by default. Another zone needs `hour`, `day` or `month` in `by`. */
                 timeZone?: string;
                 /** @description Only submissions of this form. */
                 formId?: string;
@@ -1423,11 +1423,11 @@ export interface operations {
                 examineeId?: string;
                 /** @description Only submissions with this serial number. */
                 serialNumber?: number;
-                /** @description Only the submission with this token. */
+                /** @description Only the submission with this `shareToken`. */
                 shareToken?: string;
-                /** @description Only submissions whose result has this level. */
+                /** @description Only submissions with this `result.level`. */
                 level?: string;
-                /** @description Only submissions whose result has this outcome. */
+                /** @description Only submissions with this `result.outcomeCode`. */
                 outcomeCode?: string;
                 /** @description Only submissions with this `metadata.utmSource`. */
                 utmSource?: string;
@@ -1435,23 +1435,23 @@ export interface operations {
                 utmMedium?: string;
                 /** @description Only submissions with this `metadata.utmCampaign`. */
                 utmCampaign?: string;
-                /** @description Only submissions with these answers: a JSON object that has, by the code of a field, an answer or a list of alternatives. An answer is text, or a number, `true` or `false` as it is served, or an element of a list. `answer.<code>=<answer>` says the same of one field, repeated for others. */
+                /** @description Only submissions with these answers: a JSON object from the code of a field to an answer, or to a list of alternatives. Numbers, `true` and `false` are written as text, as they are served. Of an answer that is a list, one element is enough. The same as one `answer.<code>=<answer>` for each answer. */
                 answers?: string;
                 /** @description Only submissions whose `result.score` is this or higher. */
                 minScore?: number;
                 /** @description Only submissions whose `result.score` is this or lower. */
                 maxScore?: number;
-                /** @description Only what was created at or after this time. A date alone is its first moment in UTC. */
+                /** @description Only what was created at or after this time. A date alone means its first moment in UTC. */
                 since?: string;
-                /** @description Only what was created at or before this time. A date alone is its last moment in UTC. */
+                /** @description Only what was created at or before this time. A date alone means its last moment in UTC. */
                 until?: string;
-                /** @description Only what changed last at or after this time: when its newest record was appended to Kafka. */
+                /** @description Only what last changed at or after this time. The time is that at which Kafka appended the newest record. */
                 changedSince?: string;
-                /** @description Only what changed last at or before this time. */
+                /** @description Only what last changed at or before this time. */
                 changedUntil?: string;
             };
             header?: {
-                /** @description The `ETag` of an earlier answer, several separated by commas, or `*`: 304 if nothing has changed since. */
+                /** @description The `ETag` of an earlier answer, several of them separated by commas, or `*`. If nothing has changed since, the answer is 304. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -1505,18 +1505,18 @@ export interface operations {
     listFormChanges: {
         parameters: {
             query?: {
-                /** @description The `cursor` of the last answer, or the `Changes-Cursor` of an export with the same `view` and `fields`. Left out: from the beginning. `latest`: from now on, without rows. */
+                /** @description The `cursor` of the last answer, or the `Changes-Cursor` of an export with the same `view` and `fields`. Left out: from the beginning. `latest`: no rows, and a cursor for later changes. */
                 cursor?: string;
-                /** @description Rows per answer, at most; fewer when rows are large. */
+                /** @description The most rows in one answer. Large rows come in smaller answers. */
                 limit?: number;
-                /** @description `full` makes each row what the endpoint of a single item answers. */
+                /** @description With `full`, each row has the members that the endpoint of a single item answers. */
                 view?: "summary" | "full";
-                /** @description Only these fields, with commas between their names; a dot stands before the name of a nested one, such as `result.score`. What follows `data.` is the code of an answer. Columns of CSV have this order, those within one object together. With `view=full`, the fields are those of a single item. */
+                /** @description Only these fields: names separated by commas, with dots between the levels of a nested field, such as `result.score`. After `data.` comes the code of an answer. Columns of CSV have this order; fields of one object stand together. With `view=full`, the names are those of a single item. */
                 fields?: string;
             };
             header?: {
                 /**
-                 * @description `wait=N`, from 1 to 60 (RFC 7240): with a `cursor` other than `latest`, the answer is held until there is a row, at most so many seconds. If too many requests are waiting, it comes at once, without `Preference-Applied`.
+                 * @description `wait=N` (RFC 7240), N from 1 to 60: the answer comes with its first row, or empty after N seconds. Needs a `cursor` other than `latest`. When too many requests are waiting, the answer comes at once, without `Preference-Applied`.
                  * @example wait=30
                  */
                 Prefer?: string;
@@ -1558,18 +1558,18 @@ export interface operations {
     listRecordChanges: {
         parameters: {
             query?: {
-                /** @description The `cursor` of the last answer, or the `Changes-Cursor` of an export with the same `view` and `fields`. Left out: from the beginning. `latest`: from now on, without rows. */
+                /** @description The `cursor` of the last answer, or the `Changes-Cursor` of an export with the same `view` and `fields`. Left out: from the beginning. `latest`: no rows, and a cursor for later changes. */
                 cursor?: string;
-                /** @description Rows per answer, at most; fewer when rows are large. */
+                /** @description The most rows in one answer. Large rows come in smaller answers. */
                 limit?: number;
-                /** @description `full` makes each row what the endpoint of a single item answers. */
+                /** @description With `full`, each row has the members that the endpoint of a single item answers. */
                 view?: "summary" | "full";
-                /** @description Only these fields, with commas between their names; a dot stands before the name of a nested one, such as `result.score`. What follows `data.` is the code of an answer. Columns of CSV have this order, those within one object together. With `view=full`, the fields are those of a single item. */
+                /** @description Only these fields: names separated by commas, with dots between the levels of a nested field, such as `result.score`. After `data.` comes the code of an answer. Columns of CSV have this order; fields of one object stand together. With `view=full`, the names are those of a single item. */
                 fields?: string;
             };
             header?: {
                 /**
-                 * @description `wait=N`, from 1 to 60 (RFC 7240): with a `cursor` other than `latest`, the answer is held until there is a row, at most so many seconds. If too many requests are waiting, it comes at once, without `Preference-Applied`.
+                 * @description `wait=N` (RFC 7240), N from 1 to 60: the answer comes with its first row, or empty after N seconds. Needs a `cursor` other than `latest`. When too many requests are waiting, the answer comes at once, without `Preference-Applied`.
                  * @example wait=30
                  */
                 Prefer?: string;

@@ -17,7 +17,7 @@ export interface RetryPolicy {
   readonly sleep: Sleep
   /** Called before each pause. */
   readonly onRetry: ((retry: Retry) => void) | undefined
-  /** How long a request is paused in all before its error is thrown. */
+  /** The sum of all pauses of a request before its error is thrown. */
   readonly patienceMs: number
 }
 

@@ -7,13 +7,13 @@ import { type Retry, retrying, type Sleep, sleep } from './retries.ts'
 import type { CountParameters, Counts, FieldsOf, Items, List, RequestOptions, Selected, View } from './types.ts'
 
 export interface TidemarkOptions {
-  /** Where the API is, such as `https://quiz.example/api/v1`. In a page, it may be relative. */
+  /** The URL of the API, such as `https://quiz.example/api/v1`. In a browser, it may be relative. */
   readonly baseUrl: string
   /** An account key of the team. Keep it out of pages and of version control. */
   readonly accountKey: string
-  /** How long nothing may come of an answer, 30 unless given. */
+  /** For how long an answer may send nothing; 30 by default. */
   readonly timeoutSeconds?: number | undefined
-  /** How long a request is paused in all, after failures that pass, before its error is thrown: 120 unless given. `follow` without `once` never gives up. */
+  /** The sum of all pauses after temporary failures of a request, before its error is thrown; 120 by default. `follow` without `once` retries for ever. */
   readonly retrySeconds?: number | undefined
   /** Called before each pause, such as to log it. */
   readonly onRetry?: ((retry: Retry) => void) | undefined
@@ -29,7 +29,7 @@ export class Tidemark {
   readonly records: Entities<'records'>
   readonly #deps: Deps
 
-  /** Throws a `TypeError` for a `baseUrl` or `accountKey` that no request can be sent with. */
+  /** Throws a `TypeError` for a `baseUrl` or `accountKey` with which no request can be sent. */
   constructor(options: TidemarkOptions) {
     const { baseUrl, accountKey, timeoutSeconds = 30, retrySeconds = 120, onRetry } = options
     // Looked up with each request: a page or a test may have replaced it.
@@ -43,10 +43,10 @@ export class Tidemark {
   }
 
   /**
-   * Yields what is new, changed or deleted since `cursor`, or everything and then what changes, until `signal` aborts or the loop is left; with `once`
-   * until the copy is complete. The next batch is asked for when the loop is done with the last one. Waits out networks that are away, answers that are cut, 429
-   * and 5xx. Throws what does not pass: a `BadRequestError` for a cursor of another team, list, `view` or `fields`, an `UnauthorizedError` for a key that
-   * was revoked.
+   * Yields what is new, changed or deleted since `cursor`; without a cursor everything, then changes. Ends when `signal` aborts or the loop is left; with
+   * `once` when the copy is complete. Requests the next batch after the loop has handled the last one. Retries after network failures, incomplete answers,
+   * 429 and 5xx. Throws permanent errors: a `BadRequestError` for a cursor of another team, list, `view` or `fields`, an `UnauthorizedError` for a revoked
+   * key.
    */
   follow<L extends List, V extends View = 'summary', const Fields extends FieldsOf<Items[L][V]> = undefined>(
     list: L,
@@ -55,7 +55,7 @@ export class Tidemark {
     return follow<Selected<Items[L][V], Fields>>(this.#deps, list, options)
   }
 
-  /** How many submissions there are by hour, day, month, form, status, level, outcome, source, campaign or answer. */
+  /** Counts submissions by hour, day, month, form, status, level, outcome, source, campaign or answer. */
   async counts<const Parameters extends CountParameters>(
     parameters: Parameters,
     { signal }: RequestOptions = {},

@@ -2,7 +2,7 @@ import type { components, operations } from './openapi.ts'
 
 type Schemas = components['schemas']
 
-/** `T` with all of its members. The description of the API has them optional, because `fields` leaves out any. */
+/** `T` with all of its members. In the description of the API they are optional, because `fields` may leave them out. */
 type Whole<T> = T extends readonly unknown[]
   ? T
   : T extends object
@@ -38,7 +38,7 @@ type InnerFieldOf<K extends string, V> = V extends readonly unknown[]
       : `${K}.${FieldOf<V>}`
     : never
 
-/** What is left of `T` with these names in `fields`. */
+/** The members of `T` that are served with these names in `fields`. */
 export type Picked<T, Names extends string> = {
   [K in keyof T as K extends First<Names> ? K : never]: K extends Names ? T[K] : PickedInner<T[K], Rest<Names, K>>
 }
@@ -68,7 +68,7 @@ export type FieldsOf<T> = readonly FieldOf<T>[] | undefined
 export type ChangeRow<Item> = ExistingRow<Item> | DeletedRow
 export type ExistingRow<Item> = Item & {
   readonly id: string
-  /** The time of the newest record of the entity. */
+  /** The timestamp of the entity's newest record in Kafka. */
   readonly changedAt: string
   readonly deleted: false
 }
@@ -80,7 +80,7 @@ export interface DeletedRow {
 
 /** A page of a list. */
 export interface Page<Item> {
-  /** How many match on all pages; exact. */
+  /** The exact number of matching items on all pages. */
   readonly totalDocs: number
   readonly page: number
   readonly limit: number
@@ -95,7 +95,7 @@ type Filters<Operation extends keyof operations> = Optional<Omit<QueryOf<Operati
 
 export type FormFilters = Filters<'listForms'>
 export type RecordFilters = Filters<'listRecords'> & {
-  /** Answers by the code of their field: all of these fields must have the answer, or one of the alternatives. */
+  /** From the code of a field to its answer, or to a list of alternatives. Submissions must match all of these fields. */
   readonly answers?: Readonly<Record<string, string | readonly string[]>> | undefined
 }
 export interface FiltersOf {
@@ -104,9 +104,9 @@ export interface FiltersOf {
 }
 
 export interface PageParameters {
-  /** Items of a page, from 1 to 100; 20 unless given. */
+  /** Items of a page, from 1 to 100; 20 by default. */
   readonly limit?: number | undefined
-  /** From 1. */
+  /** The number of the page, from 1. */
   readonly page?: number | undefined
 }
 
@@ -128,7 +128,7 @@ export type Scores = NonNullable<CountItem['scores']>
 
 /** `Parameters` are those of the request: without `scores: true` there are no scores, and `by` says what the keys are. */
 export interface Counts<Parameters extends CountParameters> {
-  /** How many match; exact. */
+  /** The exact number of matching submissions. */
   readonly totalDocs: number
   readonly by: Parameters['by']
   readonly items: readonly Count<Parameters>[]
@@ -144,7 +144,7 @@ export type Count<Parameters extends CountParameters> = {
     : unknown)
 
 type CountsOnly = Optional<Pick<QueryOf<'countRecords'>, 'scores' | 'timeZone'>>
-/** `code`, the field whose answers are counted, belongs to `answer` and to nothing else. */
+/** `code`, the field whose answers are counted, is required with `answer` and not allowed otherwise. */
 export type CountParameters = RecordFilters &
   CountsOnly &
   (

@@ -70,9 +70,9 @@ export const countSchema = (description: string, example: number, min = 0, max =
 export const pageSchema = (item: string): JsonSchema =>
   jsonSchemaOf(
     z.object({
-      totalDocs: countSchema('How many match on all pages; exact.', 1),
-      page: countSchema('The page that was asked for.', 1, 1),
-      limit: countSchema('The items per page that were asked for.', defaultLimit, 1, maxLimit),
+      totalDocs: countSchema('The exact number of matching items on all pages.', 1),
+      page: countSchema('The requested page.', 1, 1),
+      limit: countSchema('The requested number of items per page.', defaultLimit, 1, maxLimit),
       items: z.array(z.unknown().meta({ $ref: `#/components/schemas/${item}` })).describe('Newest first.'),
     }),
   )
@@ -83,11 +83,11 @@ export function changedRowSchema(item: JsonSchema, summary: Served, full: Served
     z.object({
       changedAt: z.string().meta({
         format: 'date-time',
-        description: 'The time of its newest record.',
+        description: "The timestamp of the entity's newest record in Kafka.",
         examples: ['2026-11-28T08:30:00.000Z'],
       }),
       deleted: z.boolean().meta({
-        description: '`true`: there is no other member than `id` and `changedAt`.',
+        description: '`true`: the entity is deleted. The only other members are `id` and `changedAt`.',
         examples: [false],
       }),
     }),
@@ -102,8 +102,12 @@ export const changesPageSchema = (row: string): JsonSchema =>
     z.object({
       items: z
         .array(z.unknown().meta({ $ref: `#/components/schemas/${row}` }))
-        .describe('In no promised order. Empty only with `hasMore: false`.'),
-      cursor: z.string().meta({ description: 'Where the next answer begins.', examples: ['AQDmA1Yb9f0'] }),
-      hasMore: z.boolean().meta({ description: '`true`: ask again at once.', examples: [false] }),
+        .describe('In no particular order. Empty only if `hasMore` is false.'),
+      cursor: z
+        .string()
+        .meta({ description: 'The parameter `cursor` of the next request.', examples: ['AQDmA1Yb9f0'] }),
+      hasMore: z
+        .boolean()
+        .meta({ description: '`true`: more rows are ready; request them at once.', examples: [false] }),
     }),
   )

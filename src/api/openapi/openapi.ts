@@ -11,11 +11,11 @@ import { type AnswerName, answerSchemas, exampleOf } from './schemas.ts'
 
 const introduction = `Read-only JSON for one team: its forms, and the submissions that these collected.
 
-Every request carries an account key, \`Authorization: Bearer ${accountKeyPrefix}…\`, and reads all of its team's data and nothing else.
-Submissions hold personal data of respondents; handle them with care. The page [/explore](/explore) charts them.
+Every request carries an account key, \`Authorization: Bearer ${accountKeyPrefix}…\`. A key reads all data of its team, and nothing else.
+Submissions contain personal data of respondents; handle them with care. The page [/explore](/explore) shows charts of submissions.
 
 A known field without a value is \`null\`. Unknown parameters filter nothing and are named in \`Ignored-Parameters\`. \`HEAD\` answers as
-\`GET\` without a body, and a trailing slash is the same route.`
+\`GET\` without a body. A trailing slash in a path makes no difference.`
 
 /** The OpenAPI description, generated from the schemas that validate parameters and Kafka records. */
 export const describeApi = (serverUrl: string) => ({
@@ -86,14 +86,14 @@ const queryParameters = ({ properties = {}, required = [] }: JsonSchema) =>
 const ifNoneMatch = textParameter(
   'If-None-Match',
   'header',
-  'The `ETag` of an earlier answer, several separated by commas, or `*`: 304 if nothing has changed since.',
+  'The `ETag` of an earlier answer, several of them separated by commas, or `*`. If nothing has changed since, the answer is 304.',
 )
 
 const prefer = textParameter(
   'Prefer',
   'header',
-  `\`wait=N\`, from 1 to ${maxWaitSeconds} (RFC 7240): with a \`cursor\` other than \`latest\`, the answer is held until there is a row, at ` +
-    'most so many seconds. If too many requests are waiting, it comes at once, without `Preference-Applied`.',
+  `\`wait=N\` (RFC 7240), N from 1 to ${maxWaitSeconds}: the answer comes with its first row, or empty after N seconds. Needs a \`cursor\` other ` +
+    'than `latest`. When too many requests are waiting, the answer comes at once, without `Preference-Applied`.',
   'wait=30',
 )
 
@@ -101,21 +101,23 @@ type Header = readonly [description: string, example: string | number, schema?: 
 
 const allHeaders = {
   'X-Request-Id': [
-    'Names the request in the logs.',
+    "Identifies the request in the server's logs.",
     '6f1c6f0e-3f43-4d0c-9d6d-0d5b1c8f7a10',
     { type: 'string', format: 'uuid' },
   ],
-  'Cache-Control': ['Answers are for one key alone, and must be revalidated.', privateHeaders['Cache-Control']],
+  'Cache-Control': ['An answer is for its key alone, and a cache must revalidate it.', privateHeaders['Cache-Control']],
   Vary: ['The request headers that an answer depends on.', privateHeaders.Vary],
-  'RateLimit-Policy': ["The key's requests (`q`) in a window of so many seconds (`w`).", '"key";q=120;w=60'],
+  'RateLimit-Policy': [
+    "Requests that the key may send in a window (`q`), and the window's length in seconds (`w`).",
+    '"key";q=120;w=60',
+  ],
   RateLimit: [
     "Requests left (`r`) in the key's window, and seconds (`t`) until the next window. A window begins with the key's first " +
       'request; refused requests do not extend it.',
     '"key";r=119;t=60',
   ],
   'Replica-Watermark': [
-    'Every change appended to Kafka before this instant is in the answer. Left out when no such promise ' +
-      'can be made.',
+    'Every change appended to Kafka before this instant is in the answer. Left out while this cannot be promised.',
     '2026-11-21T08:30:00.000Z',
     { type: 'string', format: 'date-time' },
   ],
@@ -125,18 +127,15 @@ const allHeaders = {
     { type: 'string', pattern: '^W/".*"$' },
   ],
   Link: [
-    'Of a page: the `first`, `prev`, `next` and `last` page with the same query (RFC 8288). Left out when it takes more than 4 KiB.',
+    'Of a page: the `first`, `prev`, `next` and `last` page with the same query (RFC 8288). Left out above 4 KiB.',
     '<https://api.example.com/api/v1/records?page=2>; rel="next"',
   ],
   'Changes-Cursor': [
-    'Of an export: the `cursor` at which `/form-changes` or `/record-changes` goes on, with the same `view` and `fields`. Left out while no such ' +
-      'promise can be made.',
+    'Of an export: the `cursor` with which to continue in `/form-changes` or `/record-changes`, with the same `view` and `fields`. Left out while ' +
+      'the change feed cannot be read.',
     'AQDmA1Yb9f0',
   ],
-  'Preference-Applied': [
-    'The `wait` of `Prefer`, if it was applied (RFC 7240), also if there was a row at once.',
-    'wait=30',
-  ],
+  'Preference-Applied': ['Confirms the `wait` of `Prefer` (RFC 7240), also when there was a row at once.', 'wait=30'],
   'Ignored-Parameters': [
     'The unknown parameters of the request, percent-encoded: at most ten names and 256 bytes.',
     'Limit',
@@ -168,8 +167,8 @@ const validatedHeaders: readonly HeaderName[] = [...feedHeaders, 'ETag']
 
 const errors = {
   bad_request: [
-    'A parameter breaks its rule; the message names it, the rule and what was sent. Or `Host` is missing, or it or `Authorization` was ' +
-      'sent twice.',
+    'A parameter breaks its rule: the message names the parameter, the rule and the value that was sent. Or `Host` is missing. Or `Host` or ' +
+      '`Authorization` was sent twice.',
     [...authenticatedHeaders, 'Ignored-Parameters'],
   ],
   unauthorized: [
@@ -177,15 +176,15 @@ const errors = {
     [...commonHeaders, 'WWW-Authenticate'],
   ],
   cursor_expired: [
-    'The cursor is older than the deletions that are known, or of a log that was replaced.',
+    'Deletions since the cursor are unknown. Start without a cursor; once `hasMore` is false, remove stored rows that were not returned since.',
     [...authenticatedHeaders, 'Ignored-Parameters'],
   ],
-  not_found: ['The team has nothing under this id.', [...authenticatedHeaders, 'Ignored-Parameters']],
+  not_found: ['The team has no form or submission with this id.', [...authenticatedHeaders, 'Ignored-Parameters']],
   method_not_allowed: ['Only `GET`, `HEAD` and `OPTIONS` are supported.', [...authenticatedHeaders, 'Allow']],
   request_timeout: ['The request took too long to arrive.', commonHeaders],
   uri_too_long: [`The URL takes more than ${maxUrlBytes / 1024} KiB.`, commonHeaders],
   rate_limited: [
-    'The key has used up the requests of its window, or too many exports of its team are running.',
+    'The key has used all requests of its window, or its team has too many requests or exports in progress.',
     [...authenticatedHeaders, 'Retry-After'],
   ],
   headers_too_long: ['The headers take more than 16 KiB.', commonHeaders],
@@ -194,7 +193,7 @@ const errors = {
     [...authenticatedHeaders, 'Ignored-Parameters'],
   ],
   service_unavailable: [
-    'Something that the answer needs is unavailable or incomplete. An answer is never partial.',
+    'The whole answer is not available now; a partial answer is never sent. Retry later.',
     [...authenticatedHeaders, 'Ignored-Parameters', 'Retry-After'],
   ],
 } as const satisfies Readonly<Record<ErrorCode, readonly [description: string, headers: readonly HeaderName[]]>>
@@ -243,17 +242,16 @@ const exportsOf = (row: string): Description => ({
     schema: {
       type: 'string',
       description:
-        `Every matching ${row}, one a line, from one snapshot; without \`limit\` and \`page\`. With \`view=full\` each line is what the ` +
-        `endpoint of a single ${row} answers. An ` +
-        'answer that breaks off is incomplete.',
+        `Every matching ${row}, one on each line, all from one snapshot; without \`limit\` and \`page\`. With \`view=full\`, each line is the ` +
+        `answer of the endpoint of a single ${row}. If the connection breaks, the answer is incomplete.`,
     },
   },
   [csv]: {
     schema: {
       type: 'string',
       description:
-        `The same as CSV (RFC 4180, UTF-8) with a header: one ${row} a line, a column for each field, named by its path with dots. Text is ` +
-        'quoted; a single quote precedes what a spreadsheet would run.',
+        'The same rows as CSV (RFC 4180, UTF-8), after a header. Each column is a field, named by its path with dots. Text is quoted; a single ' +
+        'quote stands before what a spreadsheet would run as a formula.',
     },
   },
 })

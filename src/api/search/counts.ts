@@ -273,7 +273,7 @@ function numberOf(unit: TimeUnit, epochMs: number): number {
 const sumOf = ({ items }: Counts): number => items.reduce((sum, { count }) => sum + count, 0)
 
 function tooMany({ by, grouping }: CountRequest, items = `more than ${maxCounts} items`): ApiError {
-  const advice = `narrow since and until${grouping.kind === 'values' ? ', or choose another' : ''}`
+  const advice = `narrow since and until${grouping.kind === 'values' ? ', or choose another by' : ''}`
   return apiError('bad_request', `by=${by} makes ${items}: ${advice}`)
 }
 

@@ -53,7 +53,7 @@ test('a request that does not wait gets a permit at once or the limit that is re
   expect(kindOf(await waiting)).toBe('granted')
 })
 
-test('a request that times out learns whether its own team, running or waiting before it, or others take the room', async () => {
+test('a request that times out learns whether requests of its own team, running or waiting before it, or others use the capacity', async () => {
   jest.useFakeTimers()
   const queue = new FairQueue({ ...bounds, maxRunningPerTeam: 3 })
   await queue.acquire('a', stays, 2)

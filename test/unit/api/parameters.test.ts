@@ -157,7 +157,7 @@ test.each<[string, readonly string[]]>([
 test.each(['', '{', '[]', 'null', '"a"', '{"q1":1}', '{"q1":[]}', '{"q1":["a",1]}', '{"q1":"a","q2":1}'])(
   'answers=%s is refused',
   (text) => {
-    expect(ask(listSubmissions.parameters, [['answers', text]]).problem).toMatch(/^answers must be a JSON object of/)
+    expect(ask(listSubmissions.parameters, [['answers', text]]).problem).toMatch(/^answers must be a JSON object from/)
   },
 )
 

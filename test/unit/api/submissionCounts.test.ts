@@ -30,7 +30,7 @@ test.each([
   const { list, asked } = askedList(() => undefined as never, 'submissions')
   await expect(count(querystring, { ...list, hasAnswers: false }, async () => () => undefined)).rejects.toMatchObject({
     status: 400,
-    message: `${name} cannot be asked for: answers are not indexed here (INDEX_ANSWERS=false)`,
+    message: `${name} is not available: answers are not indexed here (INDEX_ANSWERS=false)`,
   })
   expect(asked).toEqual([])
 })

@@ -54,7 +54,7 @@ describe('a copy', () => {
     expect([url, headers?.authorization]).toEqual(['/record-changes?limit=1000', 'Bearer rqp_acct_1'])
   })
 
-  test('that was interrupted goes on from its cursor, and removes items that were deleted while the cursor was too old', async () => {
+  test('that was interrupted continues from its cursor, and removes items that were deleted while the cursor was too old', async () => {
     const copy = new Copy()
     api.willAnswer(changes([existing('a'), existing('b')], 'one'))
     expect(await copy.read(1)).toEqual(['a', 'b'])
@@ -132,7 +132,7 @@ describe('once the copy is complete', () => {
   const preferences = () => api.asked().map(({ headers }) => headers['prefer'])
   const held = { 'preference-applied': 'wait=30' }
 
-  test('the API may hold requests, and a list that changes all the time is requested at most once a second', async () => {
+  test('the API may delay its answers, and a list that changes all the time is requested at most once a second', async () => {
     const rows = [existing('a')]
     api.willAnswer(
       changes(rows, '1', { hasMore: true }),
@@ -153,7 +153,7 @@ describe('once the copy is complete', () => {
     expect(api.pauses()).toEqual([1_000, 1_000])
   })
 
-  test('an API that does not hold requests is polled', async () => {
+  test('an API that answers at once is polled', async () => {
     api.willAnswer(changes([], '1'), changes([], '2'), changes([], '3'))
     await take(follow({ cursor: '0', waitSeconds: 10 }), 3)
     expect(preferences()).toEqual([undefined, 'wait=10', 'wait=10'])
@@ -172,7 +172,7 @@ describe('the loop ends', () => {
   const held = Promise.withResolvers<void>()
   const reason = new Error('enough')
 
-  test('when its signal aborts while the API holds a request, which is aborted, too', async () => {
+  test('when its signal aborts while a request waits at the API; this request is aborted, too', async () => {
     const gone: Promise<unknown>[] = []
     api.willAnswer(changes([], '1'), (response) => {
       gone.push(once(response, 'close'))
@@ -206,7 +206,7 @@ describe('the loop ends', () => {
     expect(api.asked()).toEqual([])
   })
 
-  const message = 'cursor must be one that was answered to the same team, list, view and fields, unchanged, not "x"'
+  const message = 'cursor must be unchanged, and from an answer to the same team, list, view and fields, not "x"'
   test.each([
     ['a cursor that is refused', refusal(400, { 'x-request-id': 'r1' }, message), BadRequestError],
     ['a key that was revoked', refusal(401), UnauthorizedError],
@@ -224,7 +224,7 @@ describe('the loop ends', () => {
     expect(api.pauses()).toEqual([])
   })
 
-  test('with an error that says what is wrong', async () => {
+  test('with an error that names the problem', async () => {
     api.willAnswer(json({ error: { code: 'bad_request', message } }, { 'x-request-id': 'r1' }, 400))
     await expect(take(follow({ cursor: 'x' }), 1)).rejects.toMatchObject({
       ...{ name: 'BadRequestError', status: 400, code: 'bad_request', message, parameter: 'cursor', requestId: 'r1' },

@@ -24,7 +24,7 @@ const loaded = (): string[] =>
     return items.map((item) => `${item.deleted ? '-' : ''}${item.id}`).join(' ')
   })
 
-test('a run stores each page in a file, and the next run goes on from its last cursor', async () => {
+test('a run stores each page in a file, and the next run continues from its last cursor', async () => {
   server.willAnswer([
     { items: [existing('a'), existing('b')], cursor: '1_-', hasMore: true },
     { items: [existing('c')], cursor: '2' },
@@ -74,7 +74,7 @@ test('an item whose members have the names of the envelope does not confuse a ru
   expect(server.asked()).toEqual(['1'])
 })
 
-test('a run that fails midway keeps the pages that it has read, and the next run goes on from there', async () => {
+test('a run that fails midway leaves the pages that it has read, and the next run continues from there', async () => {
   server.willAnswer([{ items: [existing('a')], cursor: '1', hasMore: true }, { status: 401 }])
   await expect(load()).rejects.toThrow(/401/)
   server.willAnswer([{ items: [existing('b')], cursor: '2' }])
@@ -84,7 +84,7 @@ test('a run that fails midway keeps the pages that it has read, and the next run
   expect(readdirSync(folder)).toEqual(files())
 })
 
-test('a run waits as long as Retry-After says', async () => {
+test('a run waits as long as Retry-After demands', async () => {
   server.willAnswer([
     { status: 429, retryAfter: '1' },
     { status: 503, retryAfter: '1' },
@@ -94,7 +94,7 @@ test('a run waits as long as Retry-After says', async () => {
   expect(server.asked()).toEqual(['none', 'none', 'none'])
 })
 
-test('an expired cursor is an error that says what to do, and leaves the folder as it was', async () => {
+test('an expired cursor is an error that names the remedy, and leaves the folder as it was', async () => {
   server.willAnswer([{ items: [existing('a')], cursor: '1' }])
   await load()
   server.willAnswer([{ status: 410 }])

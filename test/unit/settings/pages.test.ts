@@ -79,7 +79,7 @@ describe('the use of a key', () => {
     expect(textOf({ ...counts, mistakes: 1_000 }, feed)).toContain('requests 1,000 not understood (400)')
   })
 
-  test('says since when a feed stands still once it was not asked for an hour', () => {
+  test('shows since when a feed stands still once it had no request for an hour', () => {
     const [whenAsked, whenAskedText] = [nowMs + 1, 'Has stood still since Nov 21, 2026, 12:04 PM UTC']
     expect([standsStill({ askedAt }, nowMs), standsStill({ askedAt }, whenAsked)]).toEqual([false, true])
     expect(textOf(counts, { askedAt, readTo }, whenAsked)).toContain(`12:03 PM UTC ${whenAskedText}`)
@@ -97,11 +97,11 @@ test.each([
   [60 * 60_000, '1 hour ago', '1小时前'],
   [47 * 3_600_000, '47 hours ago', '47小时前'],
   [48 * 3_600_000, '2 days ago', '2天前'],
-])('%i ms are told as "%s"', (ms, inEnglish, inChinese) => {
+])('%i ms are shown as "%s"', (ms, inEnglish, inChinese) => {
   expect([agoIn(english, ms), agoIn(chinese, ms)]).toEqual([inEnglish, inChinese])
 })
 
-test('what still uses a replaced key is told by its last hour and its last use', () => {
+test('the card of a replaced key shows its use in the last hour and its last use', () => {
   const listedAtMs = Date.parse('2026-11-21T12:03:00.000Z')
   const counts = (requests: number) => ({ requests, refusals: 0, mistakes: 0 })
   const use = { lastHour: counts(1_200), lastDay: counts(9_999), feeds: [] }

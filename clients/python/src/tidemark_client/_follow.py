@@ -28,17 +28,17 @@ class Batch(Generic[RowT]):
     rows: list[RowT]
     """What is new, changed or deleted, each with `id`, `changedAt` and `deleted`. May be empty."""
     cursor: str
-    """Store it together with the rows, and give it to `follow` after a restart."""
+    """Store it together with the rows, and pass it to `follow` after a restart."""
     complete: bool
-    """Nothing more was there: the copy has everything that was visible when the first answer since the last complete one was asked for."""
+    """There is nothing more now. The copy has everything that was visible when the first batch after the previous complete one was requested."""
     walk: str
-    """Store it with each row. While everything is read from the beginning, it is a random name of that walk; afterwards it is empty."""
+    """Store it with each row. In a walk from the beginning, a random name of that walk; afterwards empty."""
     starts_over: bool
-    """The first answer of a walk from the beginning: no cursor was given, or it has expired."""
+    """The first batch of a walk from the beginning: no cursor was given, or it had expired."""
     sweep: bool
-    """The last answer of a walk from the beginning. Rows that are stored with another `walk` than this one do not exist any more: delete them."""
+    """The last batch of a walk from the beginning. Delete all rows that are stored with another `walk` than this batch's."""
     watermark: str | None
-    """Everything that the product wrote before this instant was visible; `None` while that is not known. For people and dashboards."""
+    """Everything that changed before this instant was visible; `None` if the API cannot promise it. For people and dashboards."""
 
 
 @dataclass(frozen=True)

@@ -110,14 +110,14 @@ class Tidemark:
         once: bool = False,
         on_expired: Literal["restart", "raise"] = "restart",
     ) -> Iterator[Batch[Any]]:
-        """Batches of everything that is new, changed or deleted since `cursor`, for ever; with `once` until nothing more is there.
+        """Batches of everything that is new, changed or deleted since `cursor`, for ever; with `once` until there is nothing more.
 
         Apply the rows of a batch and store its `cursor` in one transaction. Without a cursor, everything that exists comes first. `"latest"`
-        begins with what changes from now on. Where the cursor has expired (410), everything comes again: a batch says `starts_over`, and the
-        last one of this walk says `sweep`. With `on_expired="raise"` that is a CursorExpiredError instead.
+        begins with later changes. If the cursor has expired (410), everything comes again: the first batch of this walk has `starts_over`, the
+        last one `sweep`. With `on_expired="raise"`, a CursorExpiredError is raised instead.
 
-        Each request waits for news up to `wait_seconds`, at most 60. Where the API does not wait, or with 0, it is asked every `poll_seconds`.
-        What passes is waited out for ever, with `once` as long as `retry_seconds` of the client. A cursor belongs to its `view` and `fields`.
+        Each request waits for a change up to `wait_seconds`, at most 60. If the API does not wait, or with 0, it is polled every `poll_seconds`.
+        Temporary failures are retried for ever, with `once` for the client's `retry_seconds`. A cursor belongs to its `view` and `fields`.
         """
         if list not in _FEEDS:
             raise ValueError(f"list must be 'forms' or 'records', not {list!r}")
@@ -144,7 +144,7 @@ class Tidemark:
         time_zone: str | None = None,
         **selected_by: Unpack[RecordFilters],
     ) -> SubmissionCounts:
-        """How many submissions there are `by` time or value: `"day"`, `"level"`, `"day,level"`, `"answer"` to the field `code`."""
+        """Counts submissions `by` time or value: `"day"`, `"level"`, `"day,level"`, `"answer"` to the field `code`."""
         wanted = parameters(by=by, code=code, scores=scores, time_zone=time_zone)
         return cast(SubmissionCounts, _ask(self._connection, "record-counts", {**wanted, **filters(selected_by, RecordFilters)}))
 
@@ -160,9 +160,9 @@ class Tidemark:
 
 
 class Pages(Generic[PageT, ItemT]):
-    """The items of a list, newest first, read page by page while one iterates.
+    """The items of a list, newest first. Iterating reads page after page.
 
-    For people and dashboards: an item that moves between two pages meanwhile is missed. A copy is made by `follow`, or read by `export`.
+    For people and dashboards: an item that moves meanwhile may be missed. To copy a list, use `follow` or `export`.
     """
 
     def __init__(self, connection: Connection, path: str, selection: dict[str, str], limit: int) -> None:
@@ -194,7 +194,7 @@ class Forms:
     def list(
         self, *, fields: Fields | None = None, limit: int = _MOST_OF_A_PAGE, **selected_by: Unpack[FormFilters]
     ) -> Pages[FormList, FormSummary]:
-        """The forms that all filters select, newest first; `limit` is the size of a page, at most 100."""
+        """The forms that match all filters, newest first; `limit` is the size of a page, at most 100."""
         selection = {**parameters(fields=fields), **filters(selected_by, FormFilters)}
         return Pages(self._connection, "forms", selection, limit)
 
@@ -221,7 +221,7 @@ class Forms:
     ) -> Export[Form]: ...
 
     def export(self, *, view: View = "summary", fields: Fields | None = None, **selected_by: Unpack[FormFilters]) -> Export[Any]:
-        """All forms that the filters select, as one stream of one moment."""
+        """All forms that match the filters, as one stream, of one moment."""
         return Export(self._connection, "forms", {**parameters(view=view, fields=fields), **filters(selected_by, FormFilters)})
 
 
@@ -234,7 +234,7 @@ class Records:
     def list(
         self, *, fields: Fields | None = None, limit: int = _MOST_OF_A_PAGE, **selected_by: Unpack[RecordFilters]
     ) -> Pages[SubmissionList, SubmissionSummary]:
-        """The submissions that all filters select, newest first; `limit` is the size of a page, at most 100."""
+        """The submissions that match all filters, newest first; `limit` is the size of a page, at most 100."""
         selection = {**parameters(fields=fields), **filters(selected_by, RecordFilters)}
         return Pages(self._connection, "records", selection, limit)
 
@@ -253,7 +253,7 @@ class Records:
     ) -> Export[Submission]: ...
 
     def export(self, *, view: View = "summary", fields: Fields | None = None, **selected_by: Unpack[RecordFilters]) -> Export[Any]:
-        """All submissions that the filters select, as one stream of one moment."""
+        """All submissions that match the filters, as one stream, of one moment."""
         return Export(self._connection, "records", {**parameters(view=view, fields=fields), **filters(selected_by, RecordFilters)})
 
 

@@ -1,4 +1,4 @@
-"""What the client raises. Everything but wrong arguments is a `TidemarkError`."""
+"""The errors of the client. All are `TidemarkError`s, except those of wrong arguments."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class ApiConnectionError(TidemarkError):
 
 
 class InvalidAnswerError(TidemarkError):
-    """The answer is none of the API: a proxy's page, for example, or half of one."""
+    """The answer is not a whole answer of the API, but a proxy's page, for example, or a part."""
 
 
 class IgnoredParameterError(TidemarkError):
-    """The API does not know a parameter, such as one of a later release: its answer would not be restricted by it."""
+    """The API does not support a parameter, such as one of a later release, so its answer would not be filtered by it."""
 
 
 class ApiError(TidemarkError):
@@ -38,15 +38,15 @@ class ApiError(TidemarkError):
 
     status: int
     code: str | None
-    """Such as `bad_request`; `None` if the answer is not the API's own. Programs decide by it."""
+    """For programs, such as `bad_request`; `None` if the answer comes from a proxy."""
     message: str
     """For people; its text may change."""
     parameter: str | None
-    """The parameter of the request that breaks its rule, by its name in the API (`minScore`), as far as the message begins with one."""
+    """The API's name of the parameter that breaks its rule (`minScore`), if the message begins with one."""
     request_id: str | None
-    """Names the request in the logs of the API."""
+    """Identifies the request in the logs of the API."""
     retry_after: float | None
-    """In how many seconds the API wants to be asked again, by `Retry-After`; `None` where it does not say, or not readably."""
+    """The delay in seconds that `Retry-After` demands; `None` if the header is missing or unreadable."""
 
     def __init__(
         self,
@@ -80,15 +80,15 @@ class NotFoundError(ApiError):
 
 
 class CursorExpiredError(ApiError):
-    """410: the deletions since this cursor are not known any more."""
+    """410: the deletions since the cursor are unknown."""
 
 
 class RateLimitedError(ApiError):
-    """429: the key has used up its minute, or its team has too many exports."""
+    """429: the key has used all requests of its minute, or its team has too many requests or exports in progress."""
 
 
 class ServiceUnavailableError(ApiError):
-    """503: the API cannot answer just now."""
+    """503: the API cannot give the whole answer now."""
 
 
 _BY_STATUS: dict[int, type[ApiError]] = {

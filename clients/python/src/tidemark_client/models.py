@@ -61,13 +61,13 @@ class Form(TypedDict, total=False):
 
 class FormList(TypedDict, total=False):
     totalDocs: Required[int]
-    """How many match on all pages; exact."""
+    """The exact number of matching items on all pages."""
 
     page: Required[int]
-    """The page that was asked for."""
+    """The requested page."""
 
     limit: Required[int]
-    """The items per page that were asked for."""
+    """The requested number of items per page."""
 
     items: Required[list[FormSummary]]
     """Newest first."""
@@ -213,13 +213,13 @@ class Submission(TypedDict, total=False):
 
 class SubmissionList(TypedDict, total=False):
     totalDocs: Required[int]
-    """How many match on all pages; exact."""
+    """The exact number of matching items on all pages."""
 
     page: Required[int]
-    """The page that was asked for."""
+    """The requested page."""
 
     limit: Required[int]
-    """The items per page that were asked for."""
+    """The requested number of items per page."""
 
     items: Required[list[SubmissionSummary]]
     """Newest first."""
@@ -234,22 +234,22 @@ class SubmissionCountsItemScores(TypedDict, total=False):
 
 class SubmissionCountsItem(TypedDict, total=False):
     key: Required[Any]
-    """The value, or the start of the hour, day or month: local time of the time zone with its offset, as in `2026-03-29T03:00:00.000+02:00`. By a time and a value: a list of both. A value is text, or null for submissions without a value."""
+    """By a time: the start of the hour, day or month, in local time of the time zone with its offset, such as `2026-03-29T03:00:00.000+02:00`. By a value: text, or null for submissions without a value. By both: a list of the two."""
 
     count: Required[int]
     scores: SubmissionCountsItemScores
-    """Number, minimum, maximum and mean of `result.score`, of the submissions that have one. Only with `scores=true`."""
+    """Number, minimum, maximum and mean of `result.score`, of submissions that have a score. Only with `scores=true`."""
 
 
 class SubmissionCounts(TypedDict, total=False):
     totalDocs: Required[int]
-    """How many submissions match; exact. The sum of all counts, except of answers: an answer that is a list counts once for each element."""
+    """The exact number of matching submissions. Equals the sum of all counts, unless `by` names `answer`: a list counts once for each element."""
 
     by: Required[Literal["hour", "day", "month", "form", "status", "level", "outcome", "utmSource", "utmCampaign", "answer", "hour,form", "hour,status", "hour,level", "hour,outcome", "hour,utmSource", "hour,utmCampaign", "hour,answer", "day,form", "day,status", "day,level", "day,outcome", "day,utmSource", "day,utmCampaign", "day,answer", "month,form", "month,status", "month,level", "month,outcome", "month,utmSource", "month,utmCampaign", "month,answer"]]
-    """What to count submissions by: the hour, day or month of `submittedAt`; a value, which is the form, status, level, outcome, source, campaign or answer to the field `code`; or a time and a value, as in `day,level`."""
+    """What submissions are counted by: a time, which is the `hour`, `day` or `month` of `submittedAt`; a value, which is the `form`, `status`, `level`, `outcome`, `utmSource`, `utmCampaign`, or `answer` to the field `code`; or a time and a value, such as `day,level`."""
 
     items: Required[list[SubmissionCountsItem]]
-    """By time: from the first hour, day or month with submissions to the last, oldest first, also those between without submissions. By value: each value that submissions have, the most frequent first, then by key. By both: for each time with submissions, oldest first, its values."""
+    """By a time: every hour, day or month from the first with submissions to the last, oldest first; those between may have none. By a value: each value that submissions have, the most frequent first, then by key. By both: the times with submissions, oldest first, each with its values."""
 
 
 class FormChange(TypedDict, total=False):
@@ -283,10 +283,10 @@ class FormChange(TypedDict, total=False):
     """Configuration of report and dimension analysis; left out with `includeReport=false`."""
 
     changedAt: Required[str]
-    """The time of its newest record."""
+    """The timestamp of the entity's newest record in Kafka."""
 
     deleted: Required[bool]
-    """`true`: there is no other member than `id` and `changedAt`."""
+    """`true`: the entity is deleted. The only other members are `id` and `changedAt`."""
 
 
 class SubmissionChangeExaminee(TypedDict, total=False):
@@ -384,32 +384,32 @@ class SubmissionChange(TypedDict, total=False):
     """The full report."""
 
     changedAt: Required[str]
-    """The time of its newest record."""
+    """The timestamp of the entity's newest record in Kafka."""
 
     deleted: Required[bool]
-    """`true`: there is no other member than `id` and `changedAt`."""
+    """`true`: the entity is deleted. The only other members are `id` and `changedAt`."""
 
 
 class FormChanges(TypedDict, total=False):
     items: Required[list[FormChange]]
-    """In no promised order. Empty only with `hasMore: false`."""
+    """In no particular order. Empty only if `hasMore` is false."""
 
     cursor: Required[str]
-    """Where the next answer begins."""
+    """The parameter `cursor` of the next request."""
 
     hasMore: Required[bool]
-    """`true`: ask again at once."""
+    """`true`: more rows are ready; request them at once."""
 
 
 class SubmissionChanges(TypedDict, total=False):
     items: Required[list[SubmissionChange]]
-    """In no promised order. Empty only with `hasMore: false`."""
+    """In no particular order. Empty only if `hasMore` is false."""
 
     cursor: Required[str]
-    """Where the next answer begins."""
+    """The parameter `cursor` of the next request."""
 
     hasMore: Required[bool]
-    """`true`: ask again at once."""
+    """`true`: more rows are ready; request them at once."""
 
 
 class ErrorError(TypedDict, total=False):

@@ -42,12 +42,12 @@ labels:
 {{- ternary (list "api" "indexer" "settings") (list "api" "indexer") .Values.settings.enabled | toJson -}}
 {{- end -}}
 
-{{/* The component whose variables another one gets. */}}
+{{/* The component whose variables this component gets. */}}
 {{- define "tidemark.process" -}}
 {{- ternary "indexer" . (has . (list "rebuild" "verify")) -}}
 {{- end -}}
 
-{{/* A component's values; those of `rebuild` and `verify` stand above the indexer's. Arguments: root, component. */}}
+{{/* A component's values; those of `rebuild` and `verify` override the indexer's. Arguments: root, component. */}}
 {{- define "tidemark.own" -}}
 {{- $own := deepCopy (index .root.Values .component) -}}
 {{- if has .component (list "rebuild" "verify") -}}
@@ -113,12 +113,12 @@ Kafka, AWS for credentials. Arguments: root, component.
 {{- uniq $ports | toJson -}}
 {{- end -}}
 
-{{/* A value as it stands in an environment. YAML reads a number as a float, which would be printed with an exponent. */}}
+{{/* A value as the text of an environment variable. YAML reads a number as a float, which would be printed with an exponent. */}}
 {{- define "tidemark.text" -}}
 {{- if kindIs "float64" . -}}{{- int64 . -}}{{- else -}}{{- . -}}{{- end -}}
 {{- end -}}
 
-{{/* What the chart's own Secret of a component holds: variables by name, or nothing. Arguments: root, component. */}}
+{{/* The content of the Secret that the chart makes for a component: variables by name, or nothing. Arguments: root, component. */}}
 {{- define "tidemark.secretData" -}}
 {{- range $name, $entry := include "tidemark.entries" (merge (dict "key" "secrets") .) | fromYaml -}}
 {{- if hasKey $entry "value" }}
@@ -141,7 +141,7 @@ Kafka, AWS for credentials. Arguments: root, component.
 {{- end -}}
 {{- end -}}
 
-{{/* The engines whose authorities a component gets: a JSON list. */}}
+{{/* The engines whose certificate authorities a component gets: a JSON list. */}}
 {{- define "tidemark.authorities" -}}
 {{- $engines := list -}}
 {{- range $engine, $from := .root.Values.authorities -}}

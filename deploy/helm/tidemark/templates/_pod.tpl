@@ -132,11 +132,11 @@ volumeMounts:
 {{- end -}}
 {{- end -}}
 
-{{/* What every pod has, that of `helm test` included. Arguments: root, own. */}}
+{{/* What every pod has, also that of `helm test`. Arguments: root, own. */}}
 {{- define "tidemark.podSpec" -}}
 serviceAccountName: {{ include "tidemark.serviceAccount" .root }}
 automountServiceAccountToken: false
-# A service named `admin` would set ADMIN_PORT.
+# Kubernetes would set ADMIN_PORT for a service named `admin`.
 enableServiceLinks: false
 securityContext:
   {{- toYaml .root.Values.podSecurityContext | nindent 2 }}
@@ -156,7 +156,7 @@ imagePullSecrets:
 {{- end }}
 {{- end -}}
 
-{{/* What a pod of a component has, but for its containers. Arguments: root, component. */}}
+{{/* What a pod of a component has, except its containers. Arguments: root, component. */}}
 {{- define "tidemark.pod" -}}
 {{- $own := include "tidemark.own" . | fromYaml -}}
 {{ include "tidemark.podSpec" (dict "root" .root "own" $own) }}
@@ -168,7 +168,7 @@ volumes:
 {{- end -}}
 {{- end -}}
 
-{{/* Labels and annotations of a component's pods. A changed secret of the chart restarts who uses it. */}}
+{{/* Labels and annotations of a component's pods. A changed secret of the chart restarts the pods that use it. */}}
 {{- define "tidemark.podMetadata" -}}
 labels:
   {{- include "tidemark.selectorLabels" . | nindent 2 }}

@@ -19,7 +19,7 @@ test('the columns of submissions are the members of their summary, with nested n
   expect(cellsOf(csvTable(servedSubmissionSummary).header)).toEqual(columns)
 })
 
-test('each answer code has a column, and all other answers share one, which is empty where there are none', () => {
+test('each answer code has a column; other answers share one column, which is empty for rows without any', () => {
   const table = csvTable(['id', 'data'], ['q1', 'q2'])
   const row = (data: string): string[] => cellsOf(table.row(Buffer.from(`{"id":"s1","data":${data}}`)))
   expect(cellsOf(table.header)).toEqual(['id', 'data.q1', 'data.q2', 'data.other'])

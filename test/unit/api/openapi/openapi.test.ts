@@ -13,7 +13,7 @@ import { valueProblems } from '../../../support/acceptedQueries.ts'
 import { pointer, schemaJudge } from '../../../support/description.ts'
 import { documentedTypes } from '../../../support/documentedTypes.ts'
 import { formEntity, submissionEntity } from '../../../support/entities.ts'
-import { changedAt, placesIn } from '../../../support/places.ts'
+import { changedAt, pathsIn } from '../../../support/jsonPaths.ts'
 import { servedForm, servedFormSummary, servedSubmission, servedSubmissionSummary } from '../../../support/served.ts'
 
 type Bounds = { minimum?: number; maximum?: number }
@@ -151,7 +151,7 @@ test.each([
     { ...changedRow, ...wholeSubmission },
   ],
 ] as const)('`fields` of %s may name every member of any view, and nothing else', (path, views, item) => {
-  const names = placesIn(item).map((place) => place.join('.'))
+  const names = pathsIn(item).map((place) => place.join('.'))
   const isRead = (name: string): boolean => views.some((view) => succeeds(() => selectedFields(name, view)))
   const isValid = (name: string): boolean => valueProblems(path, 'fields', name).length === 0
   expect(names.filter(isValid)).toEqual(names.filter(isRead))
@@ -171,7 +171,7 @@ describe('answers', () => {
     const optional = JSON.parse(JSON.stringify(documented), (key, value) => (key === 'required' ? undefined : value))
     const isDocumented = new Ajv2020().compile(optional)
     const samples = [null, true, 1.5, 7, 'x', 'completed', '2026-04-01T12:00:00.000Z', [], {}]
-    for (const place of placesIn(served)) {
+    for (const place of pathsIn(served)) {
       const answers = samples.map((sample) => changedAt(served, place, sample))
       const at = pointer('components', 'schemas', name)
       const accepted = answers.map((answer) => judge.problems(at, answer).length === 0)

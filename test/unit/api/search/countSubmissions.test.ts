@@ -62,7 +62,7 @@ const partial = { name: 'ElasticsearchUnavailable', reason: 'partial' }
 test('an answer that is too long is refused, or requested again with more room', async () => {
   const tooLong = new AnswerTooLong()
   const { selection } = answering(tooLong)
-  const message = 'by=this makes too long an answer: narrow since and until, or choose another'
+  const message = 'by=this makes too long an answer: narrow since and until, or choose another by'
   await expect(count(selection, valuesOf(byForm))).rejects.toMatchObject({ status: 400, message })
   const { selection: again } = answering(tooLong)
   await expect(count({ ...again, maxBytes: 1 }, valuesOf(byForm))).rejects.toBe(tooLong)
@@ -117,7 +117,7 @@ describe('counts by time', () => {
 describe('counts by value', () => {
   test('are refused if there are too many', async () => {
     const { selection } = answering(values(4, 1, 0, 2, 1))
-    const message = 'by=form makes more than 10000 items: narrow since and until, or choose another'
+    const message = 'by=form makes more than 10000 items: narrow since and until, or choose another by'
     await expect(count(selection, valuesOf(byForm), { by: 'form' })).rejects.toMatchObject({ status: 400, message })
   })
 

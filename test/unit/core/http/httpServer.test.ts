@@ -82,7 +82,7 @@ describe.each(cuts)('an answer that is cut %s', (_when, act) => {
     response.write('first\n')
   }
 
-  test('does not look whole over HTTP/1.0', async () => {
+  test('does not look complete over HTTP/1.0', async () => {
     expect((await endOf(oldHttp, stalls, act)).end).toBe('ECONNRESET')
   })
 

@@ -8,7 +8,7 @@ import { readFormRecord, readSubmissionRecord } from '../../../../src/core/model
 import { servedSubmission, servedSubmissionSummary, submissionSchema } from '../../../../src/core/model/submission.ts'
 import { documentedTypes } from '../../../support/documentedTypes.ts'
 import { formEntity, opaque, submissionEntity } from '../../../support/entities.ts'
-import { changedAt, placesIn } from '../../../support/places.ts'
+import { changedAt, pathsIn } from '../../../support/jsonPaths.ts'
 import { wellFormed } from '../../../support/wellFormed.ts'
 
 const key = Buffer.from('acme/s1')
@@ -329,7 +329,7 @@ const records = fc.oneof(
   fc
     .tuple(nested, fc.array(fc.tuple(name, json), { maxLength: 3 }))
     .map(([at, inner]) => recordOf(withMember(at, objectOf([['status', '"failed"'], ...inner])))),
-  fc.tuple(fc.constantFrom(...placesIn(entity)), json).map(([place, raw]) => recordOf(withRaw(place, raw))),
+  fc.tuple(fc.constantFrom(...pathsIn(entity)), json).map(([place, raw]) => recordOf(withRaw(place, raw))),
   fc.tuple(json, json).map(([submission, revision]) => recordOf(submission, revision)),
 )
 
@@ -357,7 +357,7 @@ test('a record with any wrong byte is served as JSON.parse reads it, or refused'
 test('a form is served as JSON.parse reads it and as documented, for any record', () => {
   const form = formEntity({ id: 's1' })
   const space = fc.constantFrom('', ' ', '\n\t')
-  const changed = fc.tuple(fc.constantFrom(...placesIn(form)), json, space).map(([place, raw, indent]) => {
+  const changed = fc.tuple(fc.constantFrom(...pathsIn(form)), json, space).map(([place, raw, indent]) => {
     const text = JSON.stringify({ revision: 1, form: changedAt(form, place, '<raw>') }, null, indent)
     return Buffer.from(text.replace('"<raw>"', () => raw))
   })

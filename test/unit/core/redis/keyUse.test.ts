@@ -58,7 +58,7 @@ test('requests, refusals (429) and mistakes (400) of each key are added to the h
   expect(isTicking()).toBe(false)
 })
 
-test('the time until which a key has read a feed is kept, also when a later answer does not tell it', async () => {
+test('the time until which a key has read a feed is stored, also when a later answer does not contain it', async () => {
   const { use, sent, tickAt } = openCount()
   const readTo = '2026-11-21T10:59:29.000Z' as Instant
   use.noteFeed(keyOf('k1'), 'submissions', readTo)

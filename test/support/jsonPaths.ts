@@ -1,7 +1,7 @@
 /** The paths of all members of a JSON object, at any depth. */
-export const placesIn = (value: unknown): string[][] =>
+export const pathsIn = (value: unknown): string[][] =>
   isObject(value)
-    ? Object.entries(value).flatMap(([name, inner]) => [[name], ...placesIn(inner).map((path) => [name, ...path])])
+    ? Object.entries(value).flatMap(([name, inner]) => [[name], ...pathsIn(inner).map((path) => [name, ...path])])
     : []
 
 /** A copy of a JSON value with another value at a path. */
