@@ -4,8 +4,9 @@ import { toInstant } from '../../src/core/model/instant.ts'
 import { carriedOver, tombstones } from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
+import type { DocumentCopier, DocumentState } from './documentCopier.ts'
 import type { Generation } from './generation.ts'
-import type { Reconciliation, Version } from './reconciliation.ts'
+
 import type { SwitchLock } from './switchLock.ts'
 
 /** If the new generation lacks more entities of a type, their topic has probably lost records. */
@@ -39,7 +40,7 @@ export class ForgottenEntities {
   }
 
   /** Notes an entity that the new generation lacks, to be searched in its topic. False if its document is to be copied at once. */
-  postponesCopy(kind: DocumentKind, { id, version, logPosition }: Version): boolean {
+  postponesCopy(kind: DocumentKind, { id, version, logPosition }: DocumentState): boolean {
     const absent = this.#absent.find(({ type }) => type === entityTypeOf(kind))
     if (absent === undefined || version === deletedRevision) return false
     // List documents are compared first, so that the list document has noted the entity.
@@ -53,7 +54,7 @@ export class ForgottenEntities {
     return true
   }
 
-  async copyWithRecord(reconciliation: Reconciliation): Promise<void> {
+  async copyWithRecord(copier: DocumentCopier): Promise<void> {
     const { source, report, signal } = this.#tools
     for (const { topic, type, ids } of this.#absent) {
       if (ids.size === 0) continue
@@ -74,7 +75,7 @@ export class ForgottenEntities {
         throw new Error(
           `${topic} has ${records} records and none of ${ids.size} ${type}: was it lost? Have them all appended again`,
         )
-      for (const kind of kindsOf[type]) await reconciliation.copy(kind, [...withRecord])
+      for (const kind of kindsOf[type]) await copier.copy(kind, [...withRecord])
       if (ids.size > 0) report.step(`${ids.size} ${type} are in no record of their topic any more`)
     }
   }
@@ -83,7 +84,7 @@ export class ForgottenEntities {
    * Writes tombstones of the noted entities without a record, unless the new generation has got documents of them. To be called once it has every record, also
    * those that were appended during `copyWithRecord`. Resolves with the number of tombstones.
    */
-  async drop(reconciliation: Reconciliation, deletedAtMs: number, lock: SwitchLock): Promise<number> {
+  async drop(copier: DocumentCopier, deletedAtMs: number, lock: SwitchLock): Promise<number> {
     let droppedInAll = 0
     const deletedAt = toInstant(deletedAtMs)
     for (const { type, ids } of this.#absent) {
@@ -91,7 +92,7 @@ export class ForgottenEntities {
       let dropped = 0
       for (let at = 0; at < keys.length; at += documentsAtOnce) {
         const batch = keys.slice(at, at + documentsAtOnce)
-        dropped += await reconciliation.addMissing(
+        dropped += await copier.addMissing(
           batch.flatMap((key) => tombstones(key, kindsOf[type], { changedAt: deletedAt })),
         )
         await lock.extend()

@@ -140,7 +140,7 @@ async function reconcileAll(
 ) {
   const { compared, copied } = await reconciliation.pass((kind, old) => forgottenEntities.postponesCopy(kind, old))
   options.report.step(`${compared} documents compared, ${copied} copied`)
-  await forgottenEntities.copyWithRecord(reconciliation)
+  await forgottenEntities.copyWithRecord(reconciliation.copier)
   while ((await reconciliation.pass()).compared > smallPassDocuments);
 }
 

@@ -52,7 +52,7 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
     const reached = await pipeline.readToTheEnd(lock.limit())
     const mayLackDeletions = pipeline.mayLackDeletions()
     await pipeline.untilRejectedAreCommitted(serving, lock.limit())
-    const tombstoneCount = await forgottenEntities.drop(reconciliation, clock(), lock)
+    const tombstoneCount = await forgottenEntities.drop(reconciliation.copier, clock(), lock)
     // 3. Ends the writes of the pipeline: a write after the switch would become visible without a new list version.
     if (!(await pipeline.stop())) throw new Error('the new generation is not written in time: run the rebuild again')
     // 4. Copies every document that was written to the serving generation until now, and makes it searchable.
