@@ -11,13 +11,10 @@ import { multiGet, readWhole, type StoredDocument, scan } from '../../src/core/e
 import { type DocumentId, type EntityType, entityTypes } from '../../src/core/model/ids.ts'
 import { endOfPositions, type LogPosition, logPosition, partitionOf } from '../../src/core/model/logPosition.ts'
 import { comparedOf, type DocumentComparison } from './compareDocuments.ts'
-import type { DifferenceReport } from './differenceReport.ts'
 import { hasPartition } from './share.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
 const maxPartDocuments = 250
-/** The number of documents in a request that reads no sources. */
-const idsPerRequest = 2_000
 
 /** Reads every document of the indices, each index in one snapshot. If the context has a team, reads only documents with its routing. */
 export async function readIndices(
@@ -61,33 +58,6 @@ export async function readShareOfIndices(
 }
 
 /**
- * Reports detail documents without a list document, which `readShareOfIndices` reads in no share. Each share searches one slice of the detail documents,
- * whatever their partitions: only positions of list documents name partitions.
- */
-export async function reportUnlistedDetails(
-  context: VerifyContext,
-  indices: Indices,
-  differences: DifferenceReport,
-): Promise<void> {
-  const { elasticsearch, share, pauseAfterWork, signal } = context
-  const slice = { id: String(share.number), max: share.count }
-  for (const type of entityTypes) {
-    const [list, detail] = kindsOf[type]
-    const search = { query: { bool: { filter: ofTeam(context) } }, slice, size: idsPerRequest, _source: false }
-    const unlisted: DocumentId[] = []
-    for await (const details of scan(elasticsearch, indices[detail], search, { signal })) {
-      const ids = details.map(({ id }) => id)
-      unlisted.push(...(await withoutDocument(context, indices[list], ids)))
-      await pauseAfterWork()
-    }
-    // Compares once more: an indexer may have written both documents of an entity between the two requests.
-    for (let at = 0; at < unlisted.length; at += idsPerRequest)
-      for (const id of await withoutDocument(context, indices[list], unlisted.slice(at, at + idsPerRequest)))
-        differences.add({ kind: 'unlisted-detail', id, where: detail, detail: `has no document in ${list}` })
-  }
-}
-
-/**
  * Reads the differing documents a second time: at the first reading, a write may have been in flight. Searches only the shard of each document's team. For a
  * document in another shard, the first reading counts.
  */
@@ -120,7 +90,8 @@ async function* readIndex(
   }
 }
 
-const ofTeam = ({ team }: VerifyContext): estypes.QueryDslQueryContainer[] =>
+/** Finds the documents of the context's team; without a team, all. */
+export const ofTeam = ({ team }: VerifyContext): estypes.QueryDslQueryContainer[] =>
   team === undefined ? [] : [{ term: { _routing: team } }]
 
 function ofShare({ share }: VerifyContext, partitions: readonly number[]): estypes.QueryDslQueryContainer {
@@ -150,13 +121,4 @@ async function inOtherShares(
     return position !== undefined && !hasPartition(share, partitionOf(position))
   })
   return new Set(inOthers.flatMap((document) => document?.id ?? []))
-}
-
-async function withoutDocument(
-  { elasticsearch, signal }: VerifyContext,
-  index: PhysicalIndex,
-  ids: readonly DocumentId[],
-): Promise<DocumentId[]> {
-  const documents = await multiGet(elasticsearch, index, ids, [], { signal })
-  return ids.filter((_, at) => documents[at] === undefined)
 }

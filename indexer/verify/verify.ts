@@ -9,8 +9,9 @@ import { CommittedTopics } from './committedTopics.ts'
 import { verifyAccountKeys } from './compareAccountKeys.ts'
 import { DocumentComparison } from './compareDocuments.ts'
 import { DifferenceReport } from './differenceReport.ts'
-import { readAgain, readIndices, readShareOfIndices, reportUnlistedDetails } from './readIndices.ts'
+import { readAgain, readIndices, readShareOfIndices } from './readIndices.ts'
 import { readShare, type Share, wholeShare } from './share.ts'
+import { reportUnlistedDetails } from './unlistedDetails.ts'
 import { pausesAsLongAsItWorked, type VerifyContext } from './verifyContext.ts'
 
 const exitCodes = { equal: 0, different: 1, notJudged: 2 }
