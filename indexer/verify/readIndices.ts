@@ -14,9 +14,10 @@ import { comparedOf, type DocumentComparison } from './compareDocuments.ts'
 import { hasPartition } from './share.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
-const maxPartDocuments = 250
+/** The most documents in one answer. An answer is also bounded to about a megabyte (`scan`). */
+const maxDocumentsAtOnce = 250
 
-/** Reads every document of the indices, each index in one snapshot. If the context has a team, reads only documents with its routing. */
+/** Reads every document of the indices into the comparison, each index in one snapshot. If the context has a team, reads only documents with its routing. */
 export async function readIndices(
   context: VerifyContext,
   indices: Indices,
@@ -31,8 +32,9 @@ export async function readIndices(
 }
 
 /**
- * Reads the documents of the context's share: list documents by the partition of their position, and the detail documents of the same entities. The first
- * share also reads the list documents without a position: tombstones that a rebuild has copied from a replaced log.
+ * Reads the documents of the context's share into the comparison: the list documents whose position (partition and offset of their record) is in the share's
+ * partitions, and the detail documents of the same entities. Share 0 also reads the list documents without a position: tombstones that a rebuild has copied
+ * from a replaced log.
  *
  * `partitions`: for each type of entities, the numbers of all partitions of its topic.
  */
@@ -46,11 +48,11 @@ export async function readShareOfIndices(
   for (const type of entityTypes) {
     const [list, detail] = kindsOf[type]
     const filters = [...ofTeam(context), ofShare(context, partitions[type])]
-    for await (const documents of readIndex(context, indices, list, filters)) {
-      for (const document of documents) comparison.setDocument(comparedOf(list, document))
-      const ids = documents.map(({ id }) => id)
-      for await (const details of readWhole(elasticsearch, indices[detail], ids, { signal })) {
-        for (const document of details) comparison.setDocument(comparedOf(detail, document))
+    for await (const listDocuments of readIndex(context, indices, list, filters)) {
+      for (const document of listDocuments) comparison.setDocument(comparedOf(list, document))
+      const ids = listDocuments.map(({ id }) => id)
+      for await (const detailDocuments of readWhole(elasticsearch, indices[detail], ids, { signal })) {
+        for (const document of detailDocuments) comparison.setDocument(comparedOf(detail, document))
         await pauseAfterWork()
       }
     }
@@ -58,8 +60,8 @@ export async function readShareOfIndices(
 }
 
 /**
- * Reads the differing documents a second time: at the first reading, a write may have been in flight. Searches only the shard of each document's team. For a
- * document in another shard, the first reading counts.
+ * Reads the differing documents (`ids`) a second time: at the first reading, a write may have been in flight. Reads each only from the shard of its team. A
+ * document that somebody has written to another shard is not found there: for it, the first reading counts.
  */
 export async function readAgain(
   context: VerifyContext,
@@ -69,11 +71,13 @@ export async function readAgain(
   comparison: DocumentComparison,
 ): Promise<void> {
   const { elasticsearch, signal } = context
-  const others = await inOtherShares(context, indices[kindsOf[entityTypeOf(kind)][0]], ids)
+  const [list] = kindsOf[entityTypeOf(kind)]
+  const inOthers = await inOtherShares(context, indices[list], ids)
   for await (const documents of readWhole(elasticsearch, indices[kind], ids, { signal }))
-    for (const document of documents) comparison.setDocument(comparedOf(kind, document), others.has(document.id))
+    for (const document of documents) comparison.setDocument(comparedOf(kind, document), inOthers.has(document.id))
 }
 
+/** Yields the documents that match the filters, and reports the progress. */
 async function* readIndex(
   { elasticsearch, report, signal }: VerifyContext,
   indices: Indices,
@@ -83,9 +87,9 @@ async function* readIndex(
   const query = { bool: { filter } }
   const { count } = await elasticsearch.count({ index: indices[kind], query }, { signal })
   let documentsRead = 0
-  for await (const part of scan(elasticsearch, indices[kind], { query, size: maxPartDocuments }, { signal })) {
-    yield part
-    documentsRead += part.length
+  for await (const documents of scan(elasticsearch, indices[kind], { query, size: maxDocumentsAtOnce }, { signal })) {
+    yield documents
+    documentsRead += documents.length
     report.progress(`${kind} read`, documentsRead, count)
   }
 }
@@ -94,20 +98,21 @@ async function* readIndex(
 export const ofTeam = ({ team }: VerifyContext): estypes.QueryDslQueryContainer[] =>
   team === undefined ? [] : [{ term: { _routing: team } }]
 
+/** Finds the list documents of the context's share. `partitions`: the numbers of all partitions of the topic. */
 function ofShare({ share }: VerifyContext, partitions: readonly number[]): estypes.QueryDslQueryContainer {
   const positionsIn = (partition: number): estypes.QueryDslQueryContainer => ({
     range: { logPosition: { gte: logPosition({ partition, offset: 0n }), lt: endOfPositions(partition) } },
   })
   const own = partitions.filter((partition) => hasPartition(share, partition)).map(positionsIn)
-  const notInPartitions = { bool: { must_not: partitions.map(positionsIn) } }
+  const inNoPartition = { bool: { must_not: partitions.map(positionsIn) } }
   return {
-    bool: { should: share.number === 0 ? [...own, notInPartitions] : own, minimum_should_match: 1 },
+    bool: { should: share.number === 0 ? [...own, inNoPartition] : own, minimum_should_match: 1 },
   }
 }
 
 /**
- * The entities whose list documents have positions in partitions of other shares. Records of such an entity are in several partitions, as happens when partitions
- * are added.
+ * Those of the entities whose list documents have positions in partitions of other shares. Records of such an entity are in several partitions: partitions were
+ * added to the topic.
  */
 async function inOtherShares(
   { elasticsearch, share, signal }: VerifyContext,
