@@ -58,7 +58,7 @@ export function chooseGeneration(
  * - `keep`: it serves;
  * - `fill`: an earlier rebuild has left it unfinished, and this one continues it;
  * - `reconcile and remove`: it served before. Documents that only it has are copied to the serving generation first;
- * - `remove`: it has never served, and cannot be continued.
+ * - `remove`: any other.
  */
 export function decideLeftOver(
   { number, complete, hasCurrentMappings }: Pick<FoundGeneration, 'number' | 'complete' | 'hasCurrentMappings'>,

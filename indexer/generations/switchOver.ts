@@ -44,7 +44,7 @@ export async function switchOver(parts: SwitchParts): Promise<void> {
   const { from: serving, to: target } = reconciliation
   const generations = generationsOf(tools, switchTimeoutMs)
   await pipeline.expectUndisturbed()
-  // Waits once without the lock, which may take long, and once more under the lock (step 2).
+  // The first wait may be long: so it is before the lock. Another one follows under the lock (step 2).
   await pipeline.untilRejectedAreCommitted(serving, pipeline.whileUndisturbed())
   // 1. Acquires the lock. From now on, only new list versions of the serving generation are published: its watermark and positions stand still.
   const lock = await SwitchLock.acquire(redis, holder)

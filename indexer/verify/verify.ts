@@ -77,8 +77,8 @@ type DocumentCounts = {
  * Compares the documents of the serving generation (the four indices that readers search) with the topics. A record that indexers have committed must be
  * indexed; a later record need not be.
  * 1. Reads the committed records, then the documents, then the records that were appended meanwhile.
- * 2. Compares. Reads the documents that differ once more: a write may have been under way. Reads the records appended meanwhile, and the dead letters.
- * 3. Compares again, and reports what still differs.
+ * 2. Compares. Reads the documents that differ once more: a write may have been under way.
+ * 3. If documents differed, reads the records that were appended meanwhile, and the dead letters. Compares again, and reports what still differs.
  *
  * Rejects if indices or topics were replaced meanwhile.
  */
