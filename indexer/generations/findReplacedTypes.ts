@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
+import { partitionName, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 import { type EntityType, entityTypes } from '../../src/core/model/ids.ts'
 import { readLogStates } from '../../src/core/redis/logStates.ts'
 import { queryLogs } from '../checkLogs.ts'
@@ -10,6 +10,7 @@ import { fetchCommittedOffsets, isRenamed, rebuildGroup } from '../startOffsets.
 import { documentPartitionsIn, documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
 import type { Generation } from './generation.ts'
 
+/** The pause (ms) between two checks of a log that is doubted: it may have been replaced, or a former leader has answered. */
 export const doubtPollMs = 5_000
 
 /** A log was replaced while a rebuild read it: the new generation may lack records of the new log. */
@@ -17,54 +18,85 @@ export class MixedLogs extends Error {
   override readonly name = 'MixedLogs'
 }
 
+/** `log` checks whether the partition's log is still the one from which the serving generation was read. */
+type CheckedPartition = TopicPartition & { readonly log: ReplacementDetector }
+
 /**
- * Finds logs that were replaced after the serving generation was read from them. Resolves with the entity types of their topics. A log that lacks a prefix
- * (`logReplacement.ts`) is checked again for half a minute: a former leader may have answered.
+ * Finds topics of which a log was replaced after the serving generation was read from it. Example: the topic was deleted and created again. Resolves with
+ * their entity types.
+ *
+ * A log that lacks what was read from it (`logReplacement.ts`) is checked again for half a minute: a former leader may have answered.
  */
 export async function findReplacedTypes(
-  { config, source, elasticsearch, redis, report, signal }: CommandTools,
+  tools: CommandTools,
   serving: Generation,
   { hasAppendTimes }: Pick<TopicRules, 'hasAppendTimes'>,
 ): Promise<ReadonlySet<EntityType>> {
+  const { config, redis, report } = tools
   const topics = documentTopics(config)
-  const stored = await readLogStates(redis, serving.tag)
-  const renamed = topics.filter((topic) => isRenamed(topic, stored, topics))
-  // The last wins: states in Redis, which outlive the commits of a deleted topic; states in commits of the rebuild that filled the generation; states in
-  // commits of live indexers.
-  const fromRedis = [...stored].map(([name, text]) => [name, readStoredLogState(text)] as const)
-  const committed = [
-    ...(await fetchCommittedOffsets(source, rebuildGroup(config.CONSUMER_GROUP), topics)),
-    ...(await fetchCommittedOffsets(source, config.CONSUMER_GROUP, topics)),
-  ].flatMap(([name, { generation, log }]) => (generation === serving.tag ? [[name, log] as const] : []))
-  const storedStates = new Map([...fromRedis, ...committed])
-  const partitions = [...(await source.offsetRanges(topics)).values()]
-  const withoutState = documentPartitionsIn(partitions, config).filter(
-    (partition) => !storedStates.has(partitionName(partition)),
-  )
-  const statesOfDocuments = await readLogStatesOfDocuments(elasticsearch, serving, withoutState, { signal })
-  const knownLogs = [...statesOfDocuments, ...storedStates].map(([name, state]) => {
-    const at = name.lastIndexOf('/')
-    return { topic: name.slice(0, at), partition: Number(name.slice(at + 1)), log: new ReplacementDetector(state) }
-  })
+  const statesInRedis = await readLogStates(redis, serving.tag)
+  const renamed = topics.filter((topic) => isRenamed(topic, statesInRedis, topics))
+  const readPartitions = await partitionsReadFor(tools, serving, statesInRedis)
   // Without append times, a replaced log cannot be detected.
-  const logs = hasAppendTimes ? knownLogs.filter(({ topic }) => topics.includes(topic)) : []
-  for (;;) {
-    const undecided = logs.filter(({ log }) => !log.isReplaced)
-    const queries = undecided.map(({ topic, partition, log }) => ({ topic, partition, prefixes: log.prefixes() }))
-    const answers = queries.length === 0 ? [] : await queryLogs(source, queries)
-    // No records are read here, so the prefix stays as stored.
-    for (const [at, { log }] of undecided.entries())
-      log.endCheck(log.prefixUpTo(0n), answers[at] ?? [], performance.now())
-    if (logs.every(({ log }) => log.isReplaced || !log.isDoubted)) break
-    await sleep(doubtPollMs, undefined, { signal })
-    source.forgetLeaders()
-  }
-  const replacedTopics = [...renamed, ...logs.filter(({ log }) => log.isReplaced).map(({ topic }) => topic)]
-  const replaced = replacedTopics.map((topic) => entityTypeIn(topic, config))
-  const types = new Set(entityTypes.filter((type) => replaced.includes(type)))
+  const checked = hasAppendTimes ? readPartitions.filter(({ topic }) => topics.includes(topic)) : []
+  await checkUntilDecided(tools, checked)
+  const replacedTopics = [...renamed, ...checked.filter(({ log }) => log.isReplaced).map(({ topic }) => topic)]
+  const replacedTypes = replacedTopics.map((topic) => entityTypeIn(topic, config))
+  const types = new Set(entityTypes.filter((type) => replacedTypes.includes(type)))
   for (const type of types)
     report.step(
       `the topic of ${type} was replaced: ${type} that only generation ${serving.number} has are carried over`,
     )
   return types
+}
+
+/** The partitions from which the serving generation was read, with what is stored about their logs. `statesInRedis`: `partitionName` → `logStateText`. */
+async function partitionsReadFor(
+  { config, source, elasticsearch, signal }: CommandTools,
+  serving: Generation,
+  statesInRedis: ReadonlyMap<string, string>,
+): Promise<CheckedPartition[]> {
+  const topics = documentTopics(config)
+  const fromRedis = [...statesInRedis].map(([name, text]) => [name, readStoredLogState(text)] as const)
+  const fromCommits = [
+    ...(await fetchCommittedOffsets(source, rebuildGroup(config.CONSUMER_GROUP), topics)),
+    ...(await fetchCommittedOffsets(source, config.CONSUMER_GROUP, topics)),
+  ].flatMap(([name, { generation, log }]) => (generation === serving.tag ? [[name, log] as const] : []))
+  // Of several states of a log, the last one counts: the state in Redis, which outlives the commits of a deleted topic; then that in the commit of the rebuild
+  // that filled the generation; then that in the commit of a live indexer.
+  const storedStates = new Map([...fromRedis, ...fromCommits])
+  const partitions = [...(await source.offsetRanges(topics)).values()]
+  const withoutState = documentPartitionsIn(partitions, config).filter(
+    (partition) => !storedStates.has(partitionName(partition)),
+  )
+  const statesOfDocuments = await readLogStatesOfDocuments(elasticsearch, serving, withoutState, { signal })
+  return [...statesOfDocuments, ...storedStates].map(([name, state]) => {
+    // A name is `topic/partition`.
+    const slash = name.lastIndexOf('/')
+    return {
+      topic: name.slice(0, slash),
+      partition: Number(name.slice(slash + 1)),
+      log: new ReplacementDetector(state),
+    }
+  })
+}
+
+/** Checks the logs until each either counts as replaced or is not doubted. */
+async function checkUntilDecided(
+  { source, signal }: CommandTools,
+  partitions: readonly CheckedPartition[],
+): Promise<void> {
+  for (;;) {
+    const undecided = partitions.filter(({ log }) => !log.isReplaced)
+    const queries = undecided.map(({ topic, partition, log }) => ({ topic, partition, prefixes: log.prefixes() }))
+    const answers = queries.length === 0 ? [] : await queryLogs(source, queries)
+    for (const [number, { log }] of undecided.entries()) {
+      // No records are read here: what was read of the log stays as stored.
+      const readPrefix = log.prefixUpTo(0n)
+      log.endCheck(readPrefix, answers[number] ?? [], performance.now())
+    }
+    if (partitions.every(({ log }) => log.isReplaced || !log.isDoubted)) return
+    await sleep(doubtPollMs, undefined, { signal })
+    source.forgetLeaders()
+  }
 }

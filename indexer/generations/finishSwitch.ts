@@ -4,8 +4,10 @@ import type { FoundGeneration } from './generation.ts'
 import { AliasesMoved, type Generations } from './generations.ts'
 
 /**
- * If a rebuild has switched in Redis and not moved the aliases yet, moves them. Another process may move them at the same time. `servingTag`: the generation
- * that Redis named before this call. Resolves with all generations.
+ * If a rebuild has made Redis name its generation (`servingTag`), and has not moved the aliases yet (it may have been killed), moves them. Several processes
+ * may do so at the same time. Resolves with all generations.
+ *
+ * `servingTag` is to be read before this call: if a rebuild switches between the two, its aliases are left to it.
  */
 export async function finishSwitch(
   generations: Generations,

@@ -4,33 +4,40 @@ import { toInstant } from '../../src/core/model/instant.ts'
 import { carriedOver, tombstones } from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
+import type { DocumentCopier, DocumentState } from './documentCopier.ts'
 import type { Generation } from './generation.ts'
-import type { Reconciliation, Version } from './reconciliation.ts'
 import type { SwitchLock } from './switchLock.ts'
 
 /** If the new generation lacks more entities of a type, their topic has probably lost records. */
 const maxAbsent = 1_000_000
-const documentsAtOnce = 500
+/** After so many entities, the lock of the switch is extended. */
+const entitiesPerBatch = 500
 
 /**
- * Live entities that the old generation has and the new one lacks. Their topics are read a second time. A compacted topic has a record of each live key:
- * - If it has no record of an entity, Kafka has removed the entity's deletion before an indexer read it. The entity is dropped.
- * - If it has one, the entity is live, and is copied. Example: the record is a dead letter, from which the new generation has no document.
+ * Decides about live entities that the old generation has and the new one lacks:
+ * 1. `postponesCopy` notes them while the generations are compared.
+ * 2. `copyWithRecord` reads their topics a second time. A compacted topic has a record of each live key. So an entity with a record is live, and is copied.
+ *    Example: the record is a dead letter, from which the new generation has no document.
+ * 3. `drop` writes deletions of the others: Kafka has removed the record of their deletion before an indexer read it.
  */
 export class ForgottenEntities {
   readonly #tools: CommandTools
   readonly #hasCarriedOver: Generation['hasCarriedOver']
-  /** The noted entities. Replaced topics, and topics with another policy than `compact`, are left out: they may lack records of live entities. */
+  /**
+   * The noted entities of each topic; `copyWithRecord` removes those with a record. A topic that may lack records of live entities is left out: a replaced
+   * topic, or one with another `cleanup.policy` than `compact`.
+   */
   readonly #absent: readonly { readonly topic: string; readonly type: EntityType; readonly ids: Set<DocumentId> }[]
 
+  /** `replaced`: the types whose topics were replaced since the old generation was read from them. */
   constructor(
     tools: CommandTools,
-    { hasCarriedOver }: Pick<Generation, 'hasCarriedOver'>,
+    old: Pick<Generation, 'hasCarriedOver'>,
     { wrongPolicies }: Pick<TopicRules, 'wrongPolicies'>,
     replaced: ReadonlySet<EntityType>,
   ) {
     const { config } = tools
-    this.#hasCarriedOver = hasCarriedOver
+    this.#hasCarriedOver = old.hasCarriedOver
     this.#tools = tools
     this.#absent = documentTopics(config).flatMap((topic) => {
       const type = entityTypeIn(topic, config)
@@ -38,11 +45,14 @@ export class ForgottenEntities {
     })
   }
 
-  /** Notes an entity that the new generation lacks, to be searched in its topic. False if its document is to be copied at once. */
-  postponesCopy(kind: DocumentKind, { id, version, logPosition }: Version): boolean {
+  /**
+   * To be called for each document that the new generation lacks. Returns true if it has noted the document's entity; false if the document is to be copied at
+   * once.
+   */
+  postponesCopy(kind: DocumentKind, { id, version, logPosition }: DocumentState): boolean {
     const absent = this.#absent.find(({ type }) => type === entityTypeOf(kind))
     if (absent === undefined || version === deletedRevision) return false
-    // List documents are compared first, so that the list document has noted the entity.
+    // The comparison of the entity's list document came first, and has noted the entity if its copy is postponed.
     if (!isList(kind)) return absent.ids.has(id)
     // A rebuild has carried this entity over from a replaced log: it is live, though the present log has no record of it.
     if (this.#hasCarriedOver[absent.type] && logPosition === carriedOver) return false
@@ -53,7 +63,8 @@ export class ForgottenEntities {
     return true
   }
 
-  async copyWithRecord(reconciliation: Reconciliation): Promise<void> {
+  /** Copies the noted entities that have a record in their topics. Rejects if a topic seems to have lost its records. */
+  async copyWithRecord(copier: DocumentCopier): Promise<void> {
     const { source, report, signal } = this.#tools
     for (const { topic, type, ids } of this.#absent) {
       if (ids.size === 0) continue
@@ -74,32 +85,33 @@ export class ForgottenEntities {
         throw new Error(
           `${topic} has ${records} records and none of ${ids.size} ${type}: was it lost? Have them all appended again`,
         )
-      for (const kind of kindsOf[type]) await reconciliation.copy(kind, [...withRecord])
+      for (const kind of kindsOf[type]) await copier.copy(kind, [...withRecord])
       if (ids.size > 0) report.step(`${ids.size} ${type} are in no record of their topic any more`)
     }
   }
 
   /**
-   * Writes tombstones of the noted entities without a record, unless the new generation has got documents of them. To be called once it has every record, also
-   * those that were appended during `copyWithRecord`. Resolves with the number of tombstones.
+   * Writes tombstones of the noted entities without a record. Leaves out entities of which the new generation has documents now: their records were appended
+   * during `copyWithRecord`. To be called once the new generation has every record. Resolves with the number of tombstones.
    */
-  async drop(reconciliation: Reconciliation, deletedAtMs: number, lock: SwitchLock): Promise<number> {
-    let droppedInAll = 0
+  async drop(copier: DocumentCopier, deletedAtMs: number, lock: SwitchLock): Promise<number> {
+    let allTombstones = 0
     const deletedAt = toInstant(deletedAtMs)
     for (const { type, ids } of this.#absent) {
       const keys = [...ids].map((id) => ({ teamId: teamIdOf(id), entityId: entityIdOf(id) }))
-      let dropped = 0
-      for (let at = 0; at < keys.length; at += documentsAtOnce) {
-        const batch = keys.slice(at, at + documentsAtOnce)
-        dropped += await reconciliation.addMissing(
+      let tombstonesOfType = 0
+      for (let start = 0; start < keys.length; start += entitiesPerBatch) {
+        const batch = keys.slice(start, start + entitiesPerBatch)
+        tombstonesOfType += await copier.addMissing(
           batch.flatMap((key) => tombstones(key, kindsOf[type], { changedAt: deletedAt })),
         )
         await lock.extend()
       }
-      if (dropped > 0)
-        this.#tools.report.step(`${dropped / kindsOf[type].length} ${type} dropped: Kafka has forgotten their deletion`)
-      droppedInAll += dropped
+      // One tombstone of the list document, one of the detail document.
+      const dropped = tombstonesOfType / kindsOf[type].length
+      if (dropped > 0) this.#tools.report.step(`${dropped} ${type} dropped: Kafka has forgotten their deletion`)
+      allTombstones += tombstonesOfType
     }
-    return droppedInAll
+    return allTombstones
   }
 }

@@ -12,13 +12,14 @@ import type { SwitchLock } from './switchLock.ts'
 
 const documentsPerRequest = 2_000
 
+/** The state of an entity, as its list document in the new generation has it. `position`: partition and offset of its record, as one number. */
 type ListState = { readonly id: DocumentId; readonly version: number; readonly position: LogPosition }
 
-/** Partition → an offset: every record below it was compared, or is to be compared. */
+/** Partition → an offset: the states made from records below it were compared, or are to be compared. */
 type EndOffsets = ReadonlyMap<number, number>
 
 /**
- * Finds states that the new generation has and the old one never had, because their records were dead letters. Example:
+ * Finds states that the new generation has and the old one never had, because their records were dead letters. Example, with revision 5 of `a` (`a@5`):
  * 1. An indexer reads `a@5` at offset 10. Elasticsearch rejects it. A follower reads the change feed up to offset 20.
  * 2. A rebuild reads offset 10 again. Now Elasticsearch, or the contract of a newer release, accepts `a@5`.
  * 3. `a@5` has the position of offset 10 in the new generation. The follower has passed it, and would never get `a@5`. So the follower's cursor is to be
@@ -32,9 +33,9 @@ export class FormerDeadLetters {
   readonly #request: RequestOptions
   readonly #comparedBelow = new Map<EntityType, EndOffsets>()
   /** The entities whose states the old generation lacked when they were compared. It may have got the states since. */
-  readonly #lacking = new Map<EntityType, Set<DocumentId>>()
+  readonly #lackedByOld = new Map<EntityType, Set<DocumentId>>()
 
-  /** `replaced`: the types with a replaced log, whose followers start anew in any case. */
+  /** `replaced`: the types whose topics were replaced, and whose followers start anew in any case. */
   constructor(tools: CommandTools, from: Generation, to: Generation, replaced: ReadonlySet<EntityType>) {
     this.#tools = tools
     this.#from = from
@@ -44,41 +45,45 @@ export class FormerDeadLetters {
   }
 
   /**
-   * Compares the states whose positions both generations have reached since the last call. The new generation must be refreshed. `reached`: its visible
-   * partitions; `lock`: extended at least every few seconds; undefined before the switch.
+   * Compares the states whose positions both generations have reached since the last call. The new generation must be refreshed. `visible`: its visible
+   * partitions. `lock`: the lock of the switch, extended after each request; undefined before it is acquired.
    */
-  async compare(reached: readonly VisiblePartition[], lock: SwitchLock | undefined): Promise<void> {
+  async compare(visible: readonly VisiblePartition[], lock: SwitchLock | undefined): Promise<void> {
     const { redis, config } = this.#tools
     for (const type of this.#types) {
-      const published = await readPublishedPositions(redis, type, this.#from.tag)
-      const compared = this.#comparedBelow.get(type) ?? new Map<number, number>()
-      const ofType = reached.filter(({ topic }) => entityTypeIn(topic, config) === type)
-      // If Redis has no position of the old generation, followers may have read the partition to any offset.
-      const below = new Map(
+      const publishedByOld = await readPublishedPositions(redis, type, this.#from.tag)
+      const comparedBelow = this.#comparedBelow.get(type) ?? new Map<number, number>()
+      const ofType = visible.filter(({ topic }) => entityTypeIn(topic, config) === type)
+      const compareBelow = new Map(
         ofType.map(({ partition, to }) => {
-          const end = Math.min(Number(to), published.get(partition)?.position ?? Number(to))
-          return [partition, Math.max(end, compared.get(partition) ?? 0)]
+          // If Redis has no position of the old generation, followers may have read the partition to any offset.
+          const publishedEnd = publishedByOld.get(partition)?.position ?? Number(to)
+          const end = Math.min(Number(to), publishedEnd)
+          return [partition, Math.max(end, comparedBelow.get(partition) ?? 0)]
         }),
       )
-      for await (const states of this.#read(type, compared, below)) {
-        const ids = this.#lacking.get(type) ?? new Set()
-        for (const id of await this.#lackingOf(type, states)) ids.add(id)
-        this.#lacking.set(type, ids)
+      const lackedByOld = this.#lackedByOld.get(type) ?? new Set()
+      this.#lackedByOld.set(type, lackedByOld)
+      for await (const states of this.#readStates(type, comparedBelow, compareBelow)) {
+        for (const id of await this.#lackedOf(type, states)) lackedByOld.add(id)
         await lock?.extend()
       }
-      this.#comparedBelow.set(type, below)
+      this.#comparedBelow.set(type, compareBelow)
     }
   }
 
-  /** The number of entities whose states the old generation lacked and still lacks. To be called last, under the lock of the switch. */
+  /**
+   * The number of entities whose states the old generation lacked when they were compared, and still lacks. To be called last, under the lock of the switch.
+   */
   async count(lock: SwitchLock): Promise<number> {
     let count = 0
-    for (const [type, ids] of this.#lacking) {
-      const allIds = [...ids]
-      for (let at = 0; at < allIds.length; at += documentsPerRequest) {
-        const states = await this.#statesOf(type, allIds.slice(at, at + documentsPerRequest))
+    for (const [type, lackedByOld] of this.#lackedByOld) {
+      const ids = [...lackedByOld]
+      for (let start = 0; start < ids.length; start += documentsPerRequest) {
+        const states = await this.#statesOf(type, ids.slice(start, start + documentsPerRequest))
+        // Followers have not passed the newer state of an entity that has changed since.
         const comparedStates = states.filter(({ position }) => this.#isCompared(type, position))
-        count += (await this.#lackingOf(type, comparedStates)).length
+        count += (await this.#lackedOf(type, comparedStates)).length
         await lock.extend()
       }
     }
@@ -89,12 +94,13 @@ export class FormerDeadLetters {
     return offsetOf(position) < (this.#comparedBelow.get(type)?.get(partitionOf(position)) ?? 0)
   }
 
-  /** In each partition, from `from` (inclusive) to `below` (exclusive). */
-  async *#read(type: EntityType, from: EndOffsets, below: EndOffsets): AsyncGenerator<ListState[]> {
-    const ranges = [...below].flatMap(([partition, offset]) => {
-      const first = from.get(partition) ?? 0
-      const positionOf = (at: number): LogPosition => logPosition({ partition, offset: BigInt(at) })
-      return first < offset ? [{ range: { logPosition: { gte: positionOf(first), lt: positionOf(offset) } } }] : []
+  /** The states in the new generation whose records are, in each partition, at an offset from `start` (inclusive) to `end` (exclusive). */
+  async *#readStates(type: EntityType, start: EndOffsets, end: EndOffsets): AsyncGenerator<ListState[]> {
+    const ranges = [...end].flatMap(([partition, endOffset]) => {
+      const startOffset = start.get(partition) ?? 0
+      const positionOf = (offset: number): LogPosition => logPosition({ partition, offset: BigInt(offset) })
+      const positions = { gte: positionOf(startOffset), lt: positionOf(endOffset) }
+      return startOffset < endOffset ? [{ range: { logPosition: positions } }] : []
     })
     if (ranges.length === 0) return
     const search = {
@@ -108,8 +114,10 @@ export class FormerDeadLetters {
       yield documents.map(({ id, version, fields }) => ({ id, version, position: positionIn(fields) }))
   }
 
+  /** The present states of these entities in the new generation; without entities that have no list document or no position. */
   async #statesOf(type: EntityType, ids: readonly DocumentId[]): Promise<ListState[]> {
-    const index = this.#to.indices[kindsOf[type][0]]
+    const [list] = kindsOf[type]
+    const index = this.#to.indices[list]
     const documents = await multiGet(this.#tools.elasticsearch, index, ids, ['logPosition'], this.#request)
     return documents.flatMap((document) => {
       if (document === undefined) return []
@@ -118,19 +126,20 @@ export class FormerDeadLetters {
     })
   }
 
-  async #lackingOf(type: EntityType, states: readonly ListState[]): Promise<DocumentId[]> {
+  /** The entities of which the old generation has no list document or no detail document, or one with a lower version than that of the state. */
+  async #lackedOf(type: EntityType, states: readonly ListState[]): Promise<DocumentId[]> {
     const ids = states.map(({ id }) => id)
-    const lacking = new Set<DocumentId>()
+    const lacked = new Set<DocumentId>()
     for (const kind of kindsOf[type]) {
       const documents = await multiGet(this.#tools.elasticsearch, this.#from.indices[kind], ids, [], this.#request)
-      states.forEach(({ id, version }, at) => {
-        if ((documents[at]?.version ?? 0) < version) lacking.add(id)
-      })
+      for (const [number, { id, version }] of states.entries())
+        if ((documents[number]?.version ?? 0) < version) lacked.add(id)
     }
-    return [...lacking]
+    return [...lacked]
   }
 }
 
+/** `fields`: JSON of the fields of a search hit, such as `{"logPosition":[42]}`. */
 function positionIn(fields: string): LogPosition {
   const { logPosition: [position] = [] } = JSON.parse(fields) as { logPosition?: LogPosition[] }
   if (position === undefined) throw new Error('a list document of the new generation has no position')

@@ -16,27 +16,29 @@ import {
 import type { EntityType } from '../../src/core/model/ids.ts'
 import type { CursorKey } from '../../src/core/redis/visiblePositions.ts'
 
-/** One index of each kind, built and served together. All of its indices exist. */
+/** Four indices, one of each kind, that are built together and serve together. All four exist. */
 export type Generation = GenerationId & {
   /** Whether its mappings are those of this release and configuration. */
   readonly hasCurrentMappings: boolean
   readonly indices: Indices
   readonly writeAliases: WriteAliases
+  /** The keys that seal the cursors of the change feeds. A cursor that another key has sealed is refused. */
   readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>
-  /** Whether it may have entities that a rebuild carried over from a replaced log. */
+  /** Whether it may have entities that a rebuild carried over: copied from the generation before, since their topic was replaced by one that lacks them. */
   readonly hasCarriedOver: Readonly<Record<EntityType, boolean>>
+  /** The number of primary shards of its four indices together. */
   readonly shards: number
   readonly createdAtMs: number
   /** Whether the read aliases point to all of its indices, and to no others. */
   readonly isServing: boolean
   readonly hasWriteAliases: boolean
-  /** Whether it has served, and so had every record below the watermark. False if one of its indices was created again since. */
+  /** Whether it has ever served, and so had every record from before the watermark. False if one of its indices was created again since. */
   readonly hasServed: boolean
   /** Settings and mappings, from templates of the cluster, with which it would lose documents or parts of them. */
   readonly foreignSettings: readonly string[]
 }
 
-/** Some indices may be missing: the creation of the generation was interrupted, or they were deleted. */
+/** The indices of a generation that exist. Some may be missing: the creation of the generation was interrupted, or they were deleted. */
 type FoundIndices = Pick<Generation, 'number' | 'hasCurrentMappings'> & {
   readonly indices: readonly FoundIndex[]
 }
@@ -44,7 +46,7 @@ type FoundIndices = Pick<Generation, 'number' | 'hasCurrentMappings'> & {
 /** `complete` is undefined while an index is missing. */
 export type FoundGeneration = FoundIndices & { readonly complete: Generation | undefined }
 
-/** How commits and Redis identify a generation. */
+/** How commits and Redis identify a generation. `tag`, as `4-0123456789abcdef`: number and a hash, which changes if an index is created again or restored. */
 export type GenerationId = { readonly number: number; readonly tag: GenerationTag }
 
 type FoundIndex = {
@@ -55,6 +57,7 @@ type FoundIndex = {
   readonly state: estypes.IndicesIndexState
 }
 
+/** The settings and other fields of an index that a generation is made from. */
 const requestedSettings = ['uuid', 'history.uuid', 'creation_date', 'number_of_shards', 'lifecycle.name']
 export const requestedFields = [
   'aliases',
@@ -63,7 +66,7 @@ export const requestedFields = [
   ...requestedSettings.map((name) => `settings.index.${name}`),
 ]
 
-/** Lowest number first. Indices with other names are ignored. */
+/** The generations of these indices (name → state), lowest number first. Ignores indices with other names. `hasAnswers`: the setting `INDEX_ANSWERS`. */
 export function generationsIn(
   states: Readonly<Record<string, estypes.IndicesIndexState>>,
   prefix: string,
@@ -85,7 +88,7 @@ export function generationsIn(
     })
 }
 
-/** `aliased`: the indices to which the read aliases point. */
+/** The generation of these indices; undefined if an index is missing. `aliased`: the indices of all generations to which the read aliases point. */
 function completeOf(
   prefix: string,
   { indices, ...found }: FoundIndices,
@@ -114,6 +117,7 @@ function completeOf(
   }
 }
 
+/** Reads what `storeMeta` (generations.ts) has stored in the mappings of a list index. */
 const hasCarriedOver = (indices: readonly FoundIndex[], type: EntityType): boolean =>
   indices.find(({ kind }) => kind === type)?.state.mappings?._meta?.['hasCarriedOver'] === true
 
@@ -137,7 +141,7 @@ export function foreignSettings(name: string, { settings = {}, mappings = {} }: 
   ]
 }
 
-/** Undefined if the text is no tag. */
+/** Reads a tag such as `4-0123456789abcdef`; undefined if the text is no tag. */
 export function readTag(tag: string | undefined): GenerationId | undefined {
   const [, number] = /^(\d+)-[0-9a-f]{16}$/.exec(tag ?? '') ?? []
   return number === undefined ? undefined : { number: Number(number), tag: tag as GenerationTag }

@@ -16,12 +16,13 @@ import { fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, readTopicRules, sourceTopics, type TopicRules } from '../topics.ts'
 import { type Stores, WrittenGeneration } from './writtenGeneration.ts'
 
+/** How often (ms) `#watch` checks whether the generation is still to be written. */
 const generationCheckMs = 1_000
-const missedDeletionsPollMs = 1_000
-/** At each 60th check, once a minute, topic settings are read again. */
+/** At each 60th of these checks, once a minute, the settings of the topics are read again. */
 const checksPerRules = 60
-
-/** How often (ms) `#watchLogs` searches for unchecked logs. */
+/** How often (ms) `#replayAfterMissedDeletions` searches for partitions of account keys. */
+const missedDeletionsPollMs = 1_000
+/** How often (ms) `#watchLogs` searches for logs that were not checked yet, and how often it checks all of them. */
 const logPollMs = 1_000
 const logCheckMs = 15_000
 
@@ -32,25 +33,32 @@ type GenerationRunnerDeps = Stores & {
   readonly metrics: PipelineMetrics
   readonly retries: Retries
   readonly log: Logger
+  /** Epoch ms. */
   readonly clock: () => number
+  /** Aborts when the process is to stop. */
   readonly stopping: AbortSignal
-  /** Aborts when the process has published the records in flight. */
+  /** Aborts later, when the process has published the records in flight. */
   readonly closing: AbortSignal
+  /** Ends the process with an error. */
   fail(error: unknown): void
 }
 
-/** Runs a pipeline that writes the current generation, until another generation serves or the indices are lost; then a pipeline for the next generation. */
+/**
+ * Runs the pipeline (from Kafka to Elasticsearch) of an indexer for the current generation, until another generation serves or the indices are lost. Then runs
+ * another pipeline for the next generation.
+ */
 export class GenerationRunner {
   readonly #deps: GenerationRunnerDeps
-  /** Undefined while no generation is open. */
+  /** The generation that is being written, with its pipeline; undefined while no generation is open. */
   current: { readonly written: WrittenGeneration; readonly pipeline: Pipeline } | undefined
+  /** As last read; these are assumed until the first reading. */
   #rules: TopicRules = { hasAppendTimes: true, wrongPolicies: {}, keptMs: {} }
 
   constructor(deps: GenerationRunnerDeps) {
     this.#deps = deps
   }
 
-  /** Runs until the process is stopped. Without append times, publishes no watermark, and checks no log. */
+  /** Runs until the process is stopped. If the topics have no append times, publishes no watermark, and checks no log. */
   async run({ hasAppendTimes }: Pick<TopicRules, 'hasAppendTimes'>): Promise<void> {
     const { retries, log, stopping } = this.#deps
     while (!stopping.aborted) {
@@ -74,20 +82,21 @@ export class GenerationRunner {
     }
   }
 
-  /** Fails if a deletion may have been missed: then no watermark is published. */
+  /** A check for `/readyz`. Fails if a deletion may have been missed: then no watermark is published. */
   deletions(): CheckOutcome {
     const reasons = Object.entries(this.#rules.wrongPolicies).map(
       ([topic, policy]) => `${topic} has cleanup.policy=${policy}`,
     )
     const partitions = this.current?.pipeline.documentPartitions() ?? []
-    const suspects = partitions.filter(({ coverage }) => coverage.mayHaveMissed).map(partitionName)
-    if (suspects.length > 0)
+    const readTooLate = partitions.filter(({ coverage }) => coverage.mayHaveMissed).map(partitionName)
+    if (readTooLate.length > 0)
       reasons.push(
-        `${suspects.join(', ')} may have been read after Kafka had removed deletions, so that a rebuild is needed`,
+        `${readTooLate.join(', ')} may have been read after Kafka had removed deletions, so that a rebuild is needed`,
       )
     return reasons.length > 0 ? failed(`no watermark is promised: ${reasons.join('; ')}`) : passed
   }
 
+  /** A check for `/readyz`. Fails if a partition has another log than the one from which the generation was read. */
   logs(): CheckOutcome {
     const partitions = this.current?.pipeline.documentPartitions() ?? []
     const replaced = partitions.filter(({ log: readLog }) => readLog.isReplaced).map(partitionName)
@@ -128,7 +137,7 @@ export class GenerationRunner {
       keptMs: (topic) => this.#rules.keptMs[topic] ?? Number.POSITIVE_INFINITY,
       redisTimeMs: () => redisTimeMs(redis),
       publishVisible: (round) => {
-        // Without append times, a replaced log cannot be detected, so that no watermark may be promised.
+        // Without append times, a replaced log cannot be detected. So no watermark may be promised.
         const publishedRound = hasAppendTimes ? round : withoutTimes(round)
         return publishVisiblePositions(
           redis,
@@ -147,16 +156,21 @@ export class GenerationRunner {
     })
   }
 
-  /** Checks the logs of partitions within seconds after their assignment, and then every 15 s. While Kafka does not answer, no log newly counts as replaced. */
+  /**
+   * Checks whether the partitions still have the logs from which the generation was read: within seconds after their assignment, and then every 15 s. While
+   * Kafka does not answer, no further log counts as replaced.
+   */
   async #watchLogs(pipeline: Pipeline, endSignal: AbortSignal): Promise<void> {
-    let nextMs = 0
+    let nextCheckMs = 0
     let hasFailed = false
     while (!endSignal.aborted) {
       await sleep(logPollMs, undefined, { signal: endSignal }).catch(() => undefined)
       const hasUnchecked = pipeline
         .documentPartitions()
         .some(({ log: readLog, offsets }) => readLog.isUnchecked(offsets.progress().position))
-      if (endSignal.aborted || (performance.now() < nextMs && (hasFailed || !hasUnchecked))) continue
+      // After a failed check, the next one is not sooner than usual.
+      const isDueAtOnce = hasUnchecked && !hasFailed
+      if (endSignal.aborted || (performance.now() < nextCheckMs && !isDueAtOnce)) continue
       try {
         await pipeline.checkLogs()
         hasFailed = false
@@ -164,26 +178,26 @@ export class GenerationRunner {
         this.#deps.log.warn({ err: error }, 'whether topics were replaced could not be checked')
         hasFailed = true
       }
-      nextMs = performance.now() + logCheckMs
+      nextCheckMs = performance.now() + logCheckMs
     }
   }
 
   /**
-   * Replays all account keys if the deletion of a key may have been missed. After a failure, tries again in a second. Does nothing if the topic's
-   * `cleanup.policy` is not `compact`: then a replay cannot find the deleted keys.
+   * Replays all account keys (reads their topic from its beginning into Redis) if the deletion of a key may have been missed. After a failure, tries again in a
+   * second. Does nothing if the topic's `cleanup.policy` is not `compact`: then a replay cannot find the deleted keys.
    */
   async #replayAfterMissedDeletions({ consumer }: Pipeline, endSignal: AbortSignal): Promise<void> {
     const { config, accountKeys, clock, log } = this.#deps
     const topic = config.TOPIC_ACCOUNT_KEYS
     while (!endSignal.aborted) {
-      const suspects = consumer
+      const readTooLate = consumer
         .assigned()
         .filter((partition) => partition.topic === topic && partition.coverage.mayHaveMissed)
-      if (suspects.length > 0 && !(topic in this.#rules.wrongPolicies))
+      if (readTooLate.length > 0 && !(topic in this.#rules.wrongPolicies))
         try {
           const beganAtMs = clock()
           const records = await accountKeys.replay()
-          for (const { coverage } of suspects) coverage.coveredUntilMs = beganAtMs
+          for (const { coverage } of readTooLate) coverage.coveredUntilMs = beganAtMs
           log.info({ records }, 'account keys replayed: a deletion may have been missed')
         } catch (error) {
           log.warn(
@@ -195,13 +209,16 @@ export class GenerationRunner {
     }
   }
 
-  /** Checks every second whether the generation is still to be written; if not, `written.left` aborts. While Elasticsearch does not answer, writing goes on. */
+  /**
+   * Checks every second whether the generation is still to be written; if not, `written.left` aborts. While Elasticsearch does not answer, writing goes on.
+   * `hadAppendTimes`: whether the topics had append times when the process started.
+   */
   async #watch(written: WrittenGeneration, endSignal: AbortSignal, hadAppendTimes: boolean): Promise<void> {
     const { source, config, fail } = this.#deps
     for (let checks = 1; !endSignal.aborted; checks++) {
       await sleep(generationCheckMs, undefined, { signal: endSignal }).catch(() => undefined)
       if (checks % checksPerRules === 0) this.#rules = await readTopicRules(source, config).catch(() => this.#rules)
-      // Without append times, the process ends. After its restart, it publishes no watermark, and removes the last published watermark.
+      // If the topics have lost their append times, the process ends. After its restart, it publishes no watermark, and removes the published one.
       if (hadAppendTimes && !this.#rules.hasAppendTimes)
         fail(new Error('a document topic has lost message.timestamp.type=LogAppendTime since this indexer started'))
       if (!endSignal.aborted) await written.isCurrent().catch(() => false)

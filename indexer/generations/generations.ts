@@ -29,11 +29,12 @@ const ownSettings = {
 
 type IndexConfig = Pick<Config, 'INDEX_PREFIX' | 'INDEX_SHARDS' | 'INDEX_ANSWERS'>
 
+/** Reads, creates, switches and deletes generations in Elasticsearch. */
 export class Generations {
   readonly #client: Client
   readonly #config: IndexConfig
   readonly #options: RequestOptions
-  /** Shorter than the client waits: Elasticsearch makes no change after the client has given up. */
+  /** How long Elasticsearch may take for a change. Shorter than the client waits: Elasticsearch makes no change after the client has given up. */
   readonly #waits: { readonly master_timeout: string; readonly timeout: string }
 
   constructor(client: Client, config: IndexConfig, options: RequestOptions) {
@@ -44,6 +45,7 @@ export class Generations {
     this.#waits = { master_timeout: `${waitMs}ms`, timeout: `${waitMs}ms` }
   }
 
+  /** All generations, lowest number first, also those with missing indices. */
   async find(): Promise<FoundGeneration[]> {
     const states = await this.#client.indices.get(
       {
@@ -57,12 +59,15 @@ export class Generations {
     return generationsIn(states, this.#config.INDEX_PREFIX, this.#config.INDEX_ANSWERS)
   }
 
-  /** Undefined if the read aliases name no complete generation. */
+  /** The generation that the read aliases name; undefined if they name none, or one with missing indices. */
   async serving(): Promise<Generation | undefined> {
     return (await this.find()).find(({ complete }) => complete?.isServing)?.complete
   }
 
-  /** Creates the missing indices of a generation that does not serve yet. Safe to call from several processes at once. */
+  /**
+   * Creates the missing indices of a generation that does not serve yet. `rebuildId`: the id of the rebuild that fills it; undefined for indexers. Safe to call
+   * from several processes at once.
+   */
   async create(number: number, rebuildId?: string): Promise<Generation> {
     await Promise.all(documentKinds.map((kind) => this.#createIndex(kind, number, rebuildId)))
     const created = (await this.find()).find((generation) => generation.number === number)?.complete
@@ -72,9 +77,11 @@ export class Generations {
   }
 
   /**
-   * Creates a generation for the rebuild with this id, or takes over one that another rebuild has left unfinished. Fencing: if the other rebuild is alive (it
-   * was frozen), it can neither write the generation nor make it serve any more. Rejects if the generation has served, or if a third rebuild takes it over at
-   * the same moment.
+   * Creates a generation for the rebuild with this id, or takes over one that another rebuild has left unfinished. Rejects if the generation has served, or if
+   * a third rebuild takes it over at the same moment.
+   *
+   * The other rebuild may be alive (it was frozen). So it is fenced off: each rebuild writes by write aliases that end with its id, and those of the other are
+   * removed. It can neither write the generation nor make it serve any more.
    */
   async fill(number: number, rebuildId: string): Promise<Generation> {
     const created = await this.create(number, rebuildId)
@@ -83,10 +90,10 @@ export class Generations {
     const states = await this.#client.indices.getAlias({ index: names }, this.#options)
     const writersOf = (index: PhysicalIndex): readonly string[] =>
       Object.keys(states[index]?.aliases ?? {}).filter((alias) => alias.startsWith(writeAliasOf(index)))
-    const aliasIfServed = servedAlias(this.#config.INDEX_PREFIX, number)
+    const hasServed = (index: PhysicalIndex): boolean =>
+      states[index]?.aliases[servedAlias(this.#config.INDEX_PREFIX, number)] !== undefined
     const notOurs = new Error(`generation ${number} is another rebuild's: run the rebuild again`)
-    if (names.some((index) => writersOf(index).length === 0 || states[index]?.aliases[aliasIfServed] !== undefined))
-      throw notOurs
+    if (names.some((index) => writersOf(index).length === 0 || hasServed(index))) throw notOurs
     // 1. Replaces the write aliases of the other rebuild, so that its later requests fail.
     const writeAliases = writeAliasesOf(indices, rebuildId)
     await this.#updateAliases(
@@ -97,7 +104,7 @@ export class Generations {
     ).catch((error: unknown) => {
       throw isError(error, 'aliases_not_found_exception') ? notOurs : error
     })
-    // 2. Ends its requests in flight: `#blockWrites` waits for writes that have reached a shard, and refuses others.
+    // 2. Ends the requests in flight of the other rebuild: `#blockWrites` waits for writes that have reached a shard, and refuses others.
     if (names.some((index) => !writersOf(index).includes(writeAliasOf(index, rebuildId))))
       try {
         await this.#blockWrites(names)
@@ -123,14 +130,14 @@ export class Generations {
       })
   }
 
-  /** Deletes a new generation and throws if it would lose documents, because of settings from templates of the cluster. */
-  async expectOwnSettings({ hasServed, foreignSettings: foreign, indices }: Generation): Promise<void> {
-    if (hasServed || foreign.length === 0) return
+  /** If a new generation would lose documents, because of settings from templates of the cluster, deletes it and throws. */
+  async expectOwnSettings({ hasServed, foreignSettings, indices }: Generation): Promise<void> {
+    if (hasServed || foreignSettings.length === 0) return
     await this.#delete(Object.values(indices))
-    throw new Error(`a template of the cluster adds to our indices what loses documents: ${foreign.join(', ')}`)
+    throw new Error(`a template of the cluster adds to our indices what loses documents: ${foreignSettings.join(', ')}`)
   }
 
-  /** Only for a generation that does not serve yet. */
+  /** Stores, in the mappings of the list indices, what a rebuild knows only at its end. Only for a generation that does not serve yet. */
   async storeMeta(
     { indices }: Pick<Generation, 'indices'>,
     { cursorKeys, hasCarriedOver }: Pick<Generation, 'cursorKeys' | 'hasCarriedOver'>,
@@ -150,8 +157,8 @@ export class Generations {
   }
 
   /**
-   * The number of open searches, points in time and scrolls of a generation: 0 if one of its indices is gone; `Infinity` if a node did not answer, so that its
-   * readers are unknown.
+   * The number of open searches, points in time and scrolls of a generation: 0 if one of its indices is gone; `Infinity` if a node did not answer, because the
+   * readers of its shards are unknown.
    */
   async countReaders(generation: Pick<Generation, 'indices'>): Promise<number> {
     const stats = await this.#client.indices
@@ -162,8 +169,9 @@ export class Generations {
 
   /**
    * Makes a generation serve, in one request: moves the read aliases to it, replaces the write aliases of a rebuild by those of indexers, and removes the write
-   * aliases of lower generations. Optimistic concurrency: if another process has removed a write alias of the rebuild meanwhile or, with `isSwitch`, moved a
-   * read alias, rejects with `AliasesMoved`, without any change.
+   * aliases of lower generations. Rejects with `AliasesMoved`, without any change, if another process has meanwhile
+   * - removed a write alias of the rebuild;
+   * - moved a read alias, if `isSwitch`: a rebuild has switched in Redis, and this call moves its aliases.
    */
   async serve({ number }: Pick<Generation, 'number'>, isSwitch = false): Promise<void> {
     const generations = await this.find()
@@ -184,8 +192,8 @@ export class Generations {
               })),
             ]
           }
-          const lost = [readAlias, ...(generation.number < number ? [writeAlias] : [])]
-          return lost
+          const removed = [readAlias, ...(generation.number < number ? [writeAlias] : [])]
+          return removed
             .filter((alias) => alias in aliases)
             .map((alias) => ({ remove: { index, alias, must_exist: isSwitch && alias === readAlias } }))
         },
@@ -196,6 +204,7 @@ export class Generations {
     })
   }
 
+  /** Adds the write aliases of indexers, which somebody has removed. */
   async restoreWriteAliases({ indices }: Pick<Generation, 'indices'>): Promise<void> {
     await this.#updateAliases(
       Object.values(indices).map((index) => ({ add: { index, alias: writeAliasOf(index), is_write_index: true } })),
@@ -211,7 +220,7 @@ export class Generations {
     }
   }
 
-  /** A change of the setting `blocks.write` would not remove a block that Elasticsearch is still adding. */
+  /** Not by the setting `blocks.write`: that would not remove a block that Elasticsearch is still adding. */
   async #unblockWrites(index: PhysicalIndex[]): Promise<void> {
     expectAcknowledged(await this.#client.indices.removeBlock({ index, block: 'write', ...this.#waits }, this.#options))
   }
@@ -221,6 +230,7 @@ export class Generations {
   }
 }
 
+/** Another process has moved an alias that was to be moved: nothing was changed. */
 export class AliasesMoved extends Error {
   override readonly name = 'AliasesMoved'
 
@@ -229,7 +239,7 @@ export class AliasesMoved extends Error {
   }
 }
 
-/** Throws unless every node has confirmed a change in time. The master may have made the change all the same: a repetition must be harmless. */
+/** Throws unless every node has confirmed a change in time. The master may have made the change nevertheless: so each change can be repeated without harm. */
 function expectAcknowledged({ acknowledged }: estypes.AcknowledgedResponseBase): void {
   if (!acknowledged) throw new Error('a node of Elasticsearch may not know of a change yet')
 }
@@ -237,7 +247,7 @@ function expectAcknowledged({ acknowledged }: estypes.AcknowledgedResponseBase):
 const isError = (error: unknown, text: string): boolean =>
   error instanceof errors.ResponseError && error.message.includes(text)
 
-/** Rethrows an error, unless an index of this generation is missing, because another rebuild has removed the generation. */
+/** Returns an error handler. It ignores an error if an index of this generation is missing, because another rebuild has removed it, and rethrows all others. */
 export const unlessRemoved =
   ({ indices }: Pick<Generation, 'indices'>) =>
   (error: unknown): undefined => {

@@ -19,12 +19,13 @@ import { expectAlone, generationsOf, RebuildPipeline, removeFilled } from './reb
 import { Reconciliation } from './reconciliation.ts'
 import { switchOver } from './switchOver.ts'
 
-/** A pass of at most so many documents is short enough to be repeated while the lock of the switch stops the watermark. */
+/** A comparison of at most so many documents is short enough to be repeated while the lock of the switch stops the watermark. */
 const smallPassDocuments = 5_000
-/** Longer (ms) than an API request that has started to search the old indices may last. */
+/** Longer (ms) than an API request may last that began before the switch, and may still open a search of the old indices. */
 const graceMs = 10_000
+/** How long (ms) a rebuild waits for the readers of a generation that it is to remove. */
 const readersDeadlineMs = 600_000
-const pollMs = 1_000
+const readersPollMs = 1_000
 
 export const command = new Command()
   .option(
@@ -35,7 +36,7 @@ export const command = new Command()
   )
   .action(async ({ member }: { member: number }) => {
     await runEngineCommand('rebuild', member === 0 ? rebuild : fillAsMember)
-    // Otherwise a pipeline that did not stop in time would keep the process alive.
+    // Needed because a pipeline that did not stop in time would keep the process alive.
     process.exit()
   })
 
@@ -45,8 +46,8 @@ function readMember(text: string): number {
 }
 
 /**
- * Builds a new generation of indices from Kafka, copies to it the documents that only the serving one still has, and switches readers to it. A killed rebuild
- * can be run again: it continues, or removes what the earlier attempt has left.
+ * Builds a new generation (four indices that serve together) from Kafka, copies to it the documents that only the serving one still has, and switches readers
+ * to it. After a rebuild was killed, another one can be run: it continues, or removes what the earlier one has left.
  */
 export async function rebuild(options: CommandTools): Promise<void> {
   const { config, source, redis, report, signal } = options
@@ -66,6 +67,7 @@ export async function rebuild(options: CommandTools): Promise<void> {
   // 4. Creates the new generation, or takes over an unfinished one.
   const unfinished = remaining.find((generation) => decideLeftOver(generation, serving) === 'fill')
   const number = unfinished?.number ?? numberAbove(remaining, true)
+  // The id of this rebuild. It is part of the write aliases, and owns the lock of the switch.
   const holder = randomUUID()
   const target = await generations.fill(number, holder)
   report.step(`generation ${number} is built beside generation ${serving.number}`)
@@ -84,11 +86,13 @@ export async function rebuild(options: CommandTools): Promise<void> {
     const reconciliation = new Reconciliation(toolsUntilFailed, serving, target, replaced)
     await reconcileAll(toolsUntilFailed, reconciliation, forgottenEntities)
     const formerDeadLetters = new FormerDeadLetters(toolsUntilFailed, serving, target, replaced)
+    // Most of the comparison is done before the lock of the switch is acquired.
     await formerDeadLetters.compare(pipeline.visible(), undefined)
     // 7. Switches readers.
     const parts = { holder, pipeline, reconciliation, forgottenEntities, formerDeadLetters }
     await switchOver({ tools: toolsUntilFailed, ...parts })
   } catch (error) {
+    // After a bug in the pipeline, this error only says that the signal has aborted. The bug itself is to be thrown.
     failure.signal.throwIfAborted()
     await pipeline.stop()
     if (error instanceof MixedLogs) await removeFilled(options, target)
@@ -103,7 +107,8 @@ export async function rebuild(options: CommandTools): Promise<void> {
 
 /**
  * Removes the generations that interrupted rebuilds have left, and unfinished indices of other releases. If such a generation has served, first copies the
- * documents that the serving one lacks, except entities without a record in a purely compacted topic. Returns the generations that are not removed.
+ * documents that the serving one lacks. Entities without a record in their compacted topic are not copied: they were deleted (`ForgottenEntities`). Returns
+ * the generations that are not removed.
  */
 export async function pruneLeftOver(
   options: CommandTools,
@@ -132,7 +137,7 @@ export async function pruneLeftOver(
   return remaining
 }
 
-/** Copies documents in passes, until a pass is short enough to be repeated under the lock of the switch. */
+/** Compares the generations in passes, each with the writes since the pass before, until a pass is short enough to be repeated under the lock of the switch. */
 async function reconcileAll(
   options: CommandTools,
   reconciliation: Reconciliation,
@@ -140,24 +145,25 @@ async function reconcileAll(
 ) {
   const { compared, copied } = await reconciliation.pass((kind, old) => forgottenEntities.postponesCopy(kind, old))
   options.report.step(`${compared} documents compared, ${copied} copied`)
-  await forgottenEntities.copyWithRecord(reconciliation)
+  await forgottenEntities.copyWithRecord(reconciliation.copier)
   while ((await reconciliation.pass()).compared > smallPassDocuments);
 }
 
 /**
- * Waits until a generation has no readers and Redis does not name it. After a failover to an older state, Redis names it again. False after ten minutes: the
- * next rebuild removes the generation.
+ * Waits until a generation has no readers and Redis does not name it. Redis may name it again after a failover to an older state. Resolves with false after ten
+ * minutes: then the next rebuild removes the generation.
  */
 async function untilUnread(options: CommandTools, generation: Generation): Promise<boolean> {
   const { redis, signal, report } = options
   const generations = generationsOf(options)
   const hasNoReaders = async () =>
     (await readServing(redis)) !== generation.tag && (await generations.countReaders(generation)) === 0
-  if (await until(hasNoReaders, readersDeadlineMs, signal, pollMs)) return true
+  if (await until(hasNoReaders, readersDeadlineMs, signal, readersPollMs)) return true
   report.step(`generation ${generation.number} is still read; the next rebuild removes it`)
   return false
 }
 
+/** Removes the generation that served before the switch, once it has no readers. */
 async function pruneRetired(options: CommandTools, retired: Generation): Promise<void> {
   const { signal, report } = options
   const generations = generationsOf(options)

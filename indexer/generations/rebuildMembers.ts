@@ -13,8 +13,8 @@ import { MixedLogs } from './findReplacedTypes.ts'
 import type { Generation } from './generation.ts'
 import { generationsOf, RebuildPipeline, removeFilled } from './rebuildPipeline.ts'
 
-/** The announcement expires this long (ms) after its last renewal, so that members stop soon after the rebuild was killed. */
-const announcedMs = 6_000
+/** An announcement in Redis expires this long (ms) after its last renewal, so that members stop soon after the rebuild was killed. */
+const announcementLifeMs = 6_000
 const renewalMs = 1_500
 /** How often (ms) a member reads whether a rebuild is announced: while it waits, and while it fills a generation. */
 const waitPollMs = 1_000
@@ -26,10 +26,13 @@ const idleDeadlineMs = 120_000
 
 export type Announcement = { withdraw(): Promise<void> }
 
-/** Announces a rebuild to its members (`fillAsMember`) until `withdraw`. If Redis does not answer, members stop, and the rebuild goes on alone. */
+/**
+ * Announces a rebuild to its members: processes that help it to read the topics (`fillAsMember`). The announcement stays until `withdraw`. If Redis does not
+ * answer, members stop, and the rebuild goes on alone.
+ */
 export function announceToMembers(redis: RedisConnection, rebuild: AnnouncedRebuild): Announcement {
   const announce = (): void => {
-    announceRebuild(redis, rebuild, announcedMs).catch(() => undefined)
+    announceRebuild(redis, rebuild, announcementLifeMs).catch(() => undefined)
   }
   announce()
   const renewal = setInterval(announce, renewalMs)
@@ -51,10 +54,10 @@ export async function fillAsMember(tools: CommandTools): Promise<void> {
   const { redis, report, signal } = tools
   report.step('waiting for a rebuild to be announced')
   for (let idleMs = 0; idleMs < idleDeadlineMs; idleMs += waitPollMs) {
-    const announced = await readAnnounced(redis)
-    const target = announced && (await generationOf(tools, announced))
-    if (announced !== undefined && target !== undefined) {
-      await fillUntilWithdrawn(tools, announced, target)
+    const rebuild = await readAnnounced(redis)
+    const target = rebuild && (await generationOf(tools, rebuild))
+    if (rebuild !== undefined && target !== undefined) {
+      await fillUntilWithdrawn(tools, rebuild, target)
       idleMs = 0
     }
     await sleep(waitPollMs, undefined, { signal })
@@ -62,11 +65,14 @@ export async function fillAsMember(tools: CommandTools): Promise<void> {
   report.step('no rebuild is announced')
 }
 
-/** Undefined also if Redis does not answer: a member then stops, and joins again later. */
+/** The announced rebuild; undefined if none is announced, or if Redis does not answer: then a member stops, and joins again later. */
 const readAnnounced = (redis: RedisConnection): Promise<AnnouncedRebuild | undefined> =>
   readAnnouncedRebuild(redis).catch(() => undefined)
 
-/** The generation that an announced rebuild fills; undefined if it does not exist, or another rebuild has taken it over. */
+/**
+ * The generation that an announced rebuild fills; undefined if it does not exist any more, or has served already. `tag`: of the generation. `holder`: the id of
+ * the rebuild, which is part of the write aliases.
+ */
 async function generationOf(tools: CommandTools, { tag, holder }: AnnouncedRebuild): Promise<Generation | undefined> {
   const target = (await generationsOf(tools).find()).find(({ complete }) => complete?.tag === tag)?.complete
   if (target === undefined || target.hasServed) return undefined
@@ -77,7 +83,10 @@ async function generationOf(tools: CommandTools, { tag, holder }: AnnouncedRebui
   return { ...target, writeAliases: writeAliasesOf(target.indices, holder) }
 }
 
-/** Reads as a member of the rebuild's group until the rebuild is not announced any more, or reading fails, as happens once another rebuild has taken over. */
+/**
+ * Reads as a member of the rebuild's group until the rebuild is not announced any more, or until reading fails. Example: another rebuild has taken over the
+ * generation.
+ */
 async function fillUntilWithdrawn(tools: CommandTools, rebuild: AnnouncedRebuild, target: Generation): Promise<void> {
   const { config, source, redis, report, signal } = tools
   const rules = await readTopicRules(source, config)
@@ -94,6 +103,7 @@ async function fillUntilWithdrawn(tools: CommandTools, rebuild: AnnouncedRebuild
     }
     report.step('the rebuild has ended, or needs no members any more')
   } catch (error) {
+    // The process is stopped.
     signal.throwIfAborted()
     // The rebuild notices that the generation was deleted, and ends.
     if (error instanceof MixedLogs) await removeFilled(tools, target)

@@ -23,11 +23,15 @@ import { untilCommittedPast, type WaitLimit } from './untilCommittedPast.ts'
 const stopDeadlineMs = 8_500
 /** Longer (ms) than a killed rebuild stays a member of its group. */
 const groupDeadlineMs = 20_000
+/** How often (ms) a wait without a deadline checks that nothing disturbs the rebuild. */
 const checkMs = 5_000
 const requestTimeoutMs = 30_000
 const pollMs = 250
 
-/** Fills a generation without readers: the pipeline of an indexer, but in the consumer group of rebuilds. */
+/**
+ * Fills a generation that does not serve yet from the topics. It is the pipeline of an indexer, but in the consumer group of rebuilds. Other processes
+ * (members) may run such a pipeline for the same generation; then Kafka divides the partitions among them.
+ */
 export class RebuildPipeline {
   readonly #tools: CommandTools
   readonly #generation: Generation
@@ -37,7 +41,7 @@ export class RebuildPipeline {
   readonly #running: Promise<void>
   #stopped: Promise<unknown> | undefined
 
-  /** Starts to read. `fail` reports a bug. */
+  /** Starts to read. `fail` is called after a bug in the pipeline. */
   constructor(tools: CommandTools, generation: Generation, rules: TopicRules, fail: (error: unknown) => void) {
     const { config, source, elasticsearch, redis, log } = tools
     const topics = documentTopics(config)
@@ -84,7 +88,7 @@ export class RebuildPipeline {
     return this.#pipeline.publisher.visible()
   }
 
-  /** Waits until every record that is in the topics now is searchable in the new generation. Members may read some of the partitions. Reports the progress. */
+  /** Waits until every record that is in the topics now is searchable in the new generation, also those that members read. Reports the progress. */
   async fill(): Promise<void> {
     await this.#untilRead(() => this.#visibleOfAllMembers(), this.whileUndisturbed(), true)
   }
@@ -94,6 +98,7 @@ export class RebuildPipeline {
     return this.#untilRead(async () => this.visible(), limit, false)
   }
 
+  /** Waits until the partitions that `readVisible` reads are visible up to the ends that the topics have now. Resolves with these partitions. */
   async #untilRead(
     readVisible: () => Promise<readonly VisiblePartition[]>,
     { deadlineMs, afterPoll }: WaitLimit,
@@ -102,20 +107,21 @@ export class RebuildPipeline {
     const { source, config, report, signal } = this.#tools
     const ends = await source.offsetRanges(documentTopics(config))
     const total = [...ends.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0)
-    let reported = ''
+    let reportedReasons = ''
     for (let waitedMs = 0; ; waitedMs += pollMs) {
       const visible = await readVisible()
-      const positions = new Map(visible.map((partition) => [partitionName(partition), partition.to]))
-      const unread = [...ends].map(([name, { low, high }]) => Math.max(0, Number(high - (positions.get(name) ?? low))))
-      const unreadRecords = unread.reduce((sum, records) => sum + records, 0)
-      if (reportsProgress) report.progress('records read', total - unreadRecords, total)
-      if (unreadRecords === 0 && [...ends.keys()].every((name) => positions.has(name))) return visible
+      const visibleBelow = new Map(visible.map((partition) => [partitionName(partition), partition.to]))
+      const unreadOf = ([name, { low, high }]: [string, { low: bigint; high: bigint }]): number =>
+        Math.max(0, Number(high - (visibleBelow.get(name) ?? low)))
+      const unread = [...ends].map(unreadOf).reduce((sum, records) => sum + records, 0)
+      if (reportsProgress) report.progress('records read', total - unread, total)
+      if (unread === 0 && [...ends.keys()].every((name) => visibleBelow.has(name))) return visible
       if (waitedMs > deadlineMs) throw new Error('the new generation does not reach the end of the topics in time')
       const problems = Object.values(this.#pipeline.health()).flatMap((health) => problemIn(health) ?? [])
       const reasons = problems.join('; ')
-      if (reasons !== '' && reasons !== reported) {
+      if (reasons !== '' && reasons !== reportedReasons) {
         report.step(`waiting: ${reasons}`)
-        reported = reasons
+        reportedReasons = reasons
       }
       await afterPoll(waitedMs)
       await sleep(pollMs, undefined, { signal })
@@ -128,7 +134,7 @@ export class RebuildPipeline {
    */
   async #visibleOfAllMembers(): Promise<readonly VisiblePartition[]> {
     const ownPartitions = this.visible()
-    const owned = new Set(this.#pipeline.documentPartitions().map(partitionName))
+    const ownNames = new Set(this.#pipeline.documentPartitions().map(partitionName))
     const { source, config, redis } = this.#tools
     const { tag } = this.#generation
     const commits = await fetchCommittedOffsets(source, rebuildGroup(config.CONSUMER_GROUP), documentTopics(config))
@@ -137,17 +143,17 @@ export class RebuildPipeline {
       for (const [partition, published] of await readPublishedPositions(redis, entityTypeIn(topic, config), tag)) {
         const name = partitionName({ topic, partition })
         const commit = commits.get(name)
-        if (owned.has(name) || commit?.generation !== tag) continue
-        const position = BigInt(published.position)
-        const to = position < commit.position ? position : commit.position
+        if (ownNames.has(name) || commit?.generation !== tag) continue
+        const publishedTo = BigInt(published.position)
+        const to = publishedTo < commit.position ? publishedTo : commit.position
         partitionsOfMembers.push({ topic, partition, to, timeMs: Math.min(published.timeMs, commit.coveredUntilMs) })
       }
     return [...ownPartitions, ...partitionsOfMembers]
   }
 
   /**
-   * Waits until all members have left, and this process has got their partitions. Then only this process writes to the new generation: what a member had not
-   * committed is read again.
+   * Waits until all members have left, and this process has got their partitions. From then on, only this process writes to the new generation. It reads the
+   * records again that a member had not committed.
    */
   async untilMembersHaveLeft(): Promise<void> {
     const { source, config, report, signal } = this.#tools
@@ -164,8 +170,9 @@ export class RebuildPipeline {
   }
 
   /**
-   * Waits until the indexers of the serving generation have committed past every record that this rebuild has rejected (why: `untilCommittedPast`). A killed
-   * rebuild that this one continues, and members, may have rejected records below the start offsets: so this also waits for commits of the start offsets.
+   * Waits until the indexers of the serving generation have committed past every record that this rebuild has rejected (why: `untilCommittedPast`). Records
+   * below the start offsets of this process were read by members, or by a killed rebuild that this one continues, and may have been rejected there. So this
+   * waits at least for commits of the start offsets.
    */
   async untilRejectedAreCommitted(serving: Generation, limit: WaitLimit): Promise<void> {
     const targets = new Map(
@@ -173,14 +180,14 @@ export class RebuildPipeline {
         .documentPartitions()
         .map((partition) => [partitionName(partition), partition.start.position as bigint]),
     )
-    for (const [name, below] of this.#pipeline.rejectedBelow)
-      if (below > (targets.get(name) ?? 0n)) targets.set(name, below)
+    for (const [name, offset] of this.#pipeline.rejectedBelow)
+      if (offset > (targets.get(name) ?? 0n)) targets.set(name, offset)
     await untilCommittedPast(this.#tools, serving, targets, limit)
   }
 
   /**
-   * A wait without a deadline, which ends with an error when something disturbs the rebuild. Example: another rebuild has switched while this one was frozen.
-   * Then indexers commit no more for the generation that this one waits for.
+   * For a wait without a deadline, which ends with an error when something disturbs the rebuild. Example: another rebuild has switched while this one was
+   * frozen. Then indexers commit no more for the generation whose commits this one waits for.
    */
   whileUndisturbed(): WaitLimit {
     const afterPoll = async (waitedMs: number): Promise<void> => {
@@ -190,8 +197,8 @@ export class RebuildPipeline {
   }
 
   /**
-   * Throws if the generation was deleted, or taken over by another rebuild: this one would wait for ever for partitions that the other owns. Throws `MixedLogs`
-   * if a log was replaced while it was read.
+   * Throws if the generation was deleted, or if another rebuild has taken it over: this rebuild would wait for ever for partitions that the other owns. Throws
+   * `MixedLogs` if a log was replaced while it was read.
    */
   async expectUndisturbed(): Promise<void> {
     await this.expectStillOwned()
@@ -207,6 +214,7 @@ export class RebuildPipeline {
       throw new Error(`another rebuild fills generation ${number}: run one again`)
   }
 
+  /** Throws `MixedLogs` if a log was replaced. Waits while a log is doubted: a former leader may have answered. */
   async #expectSameLogs(): Promise<void> {
     const { signal } = this.#tools
     await this.#pipeline.checkLogs()
@@ -221,8 +229,8 @@ export class RebuildPipeline {
   }
 
   /**
-   * Publishes the records in flight, and leaves the group, within `stopDeadlineMs`. False if a write may still be in flight. Then the rebuild must not switch:
-   * the document would appear later, without a new version of its list.
+   * Publishes the records in flight, and leaves the group, within `stopDeadlineMs`. Resolves with false if a write may still be in flight. Then the rebuild
+   * must not switch: the document would appear after the switch, without a new version of its list.
    */
   async stop(): Promise<boolean> {
     this.#stopping.abort()
@@ -234,6 +242,7 @@ export class RebuildPipeline {
   }
 }
 
+/** Deletes the generation that a rebuild was filling, unless it has served. */
 export async function removeFilled(options: CommandTools, { tag }: Generation): Promise<void> {
   const generations = generationsOf(options)
   const filled = (await generations.find()).find(({ complete }) => complete?.tag === tag && !complete.hasServed)
@@ -247,7 +256,7 @@ export const generationsOf = (
 
 /** Throws if another rebuild runs. Waits until the session and the lock of a killed rebuild have expired. */
 export async function expectAlone({ source, config, redis, signal }: CommandTools): Promise<void> {
-  // A rebuild acquires the lock before it leaves the group: so the group is read first, and either the group or the lock shows the rebuild.
+  // A rebuild acquires the lock of the switch before it leaves the group. So the group is read before the lock: one of them shows the rebuild.
   const isAlone = async () =>
     (await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length === 0 && !(await isSwitchLocked(redis))
   if (!(await until(isAlone, groupDeadlineMs, signal, pollMs))) throw new Error('another rebuild is running')

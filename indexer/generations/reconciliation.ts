@@ -1,5 +1,3 @@
-import type { estypes } from '@elastic/elasticsearch'
-import type { Config } from '../../src/core/config/config.ts'
 import type { RequestOptions } from '../../src/core/elasticsearch/elasticsearch.ts'
 import {
   type DocumentKind,
@@ -8,89 +6,61 @@ import {
   isList,
   kindsOf,
 } from '../../src/core/elasticsearch/indices.ts'
-import { multiGet, readWhole, scan } from '../../src/core/elasticsearch/readDocuments.ts'
-import { type DocumentId, type EntityType, type Revision, teamIdOf } from '../../src/core/model/ids.ts'
-import { bulkBounds, bulkQueries, encodeBulk, sendBulk } from '../bulk/bulkApi.ts'
-import { expectOwnIndices } from '../bulk/bulkFailure.ts'
-import { BulkWriter } from '../bulk/bulkWriter.ts'
-import type { Outcome } from '../bulk/job.ts'
-import { asCarriedOver, carriedOver, type Documents, type DocumentWrite, renewSearchMembers } from '../convertRecord.ts'
-import type { CommandTools } from '../engineCommand.ts'
+import { scan } from '../../src/core/elasticsearch/readDocuments.ts'
+import type { DocumentId, EntityType } from '../../src/core/model/ids.ts'
+import { carriedOver } from '../convertRecord.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
+import { type CopierTools, DocumentCopier, type DocumentState, idOf } from './documentCopier.ts'
+import { forEachAtOnce } from './forEachAtOnce.ts'
 import type { Generation } from './generation.ts'
+import { readShards, type Shard } from './readShards.ts'
 
-/** A detail document has only id and version. */
-export type Version = {
-  readonly id: DocumentId
-  /** 0 for a document that does not exist. */
-  readonly version: number
-  /** The position of its record; undefined if it was not read. */
-  readonly logPosition?: number | undefined
-  /** The digest of its record's content; undefined for a tombstone. */
-  readonly digest?: string | undefined
-}
-
+/** The fields of a list document that a search returns, each as an array. */
 type ListFields = {
   readonly digest?: readonly string[]
   readonly logPosition?: readonly number[]
 }
 
-type Tools = Pick<CommandTools, 'elasticsearch' | 'report' | 'signal'> & {
-  readonly config: Pick<Config, 'INDEX_ANSWERS'>
-}
-
+/** `copied`: the documents that the new generation lacked, or had in an older version. */
 type PassResult = { readonly compared: number; readonly copied: number }
 
-/** Whether a pass leaves out a document of which the new generation has no version. */
-type IsForgotten = (kind: DocumentKind, old: Version) => boolean
+/** Whether a pass leaves out this document, of which the new generation has no version. */
+type IsForgotten = (kind: DocumentKind, document: DocumentState) => boolean
 
-const versionsPerRequest = 2_000
+const documentsPerRequest = 2_000
+/** For a document, Elasticsearch needs about three times the CPU that this process needs. So with four shards at once, this process is hardly idle. */
+const shardsAtOnce = 4
 
 /**
  * Copies, from the old generation (`from`) to the new one (`to`), the documents that cannot be built from Kafka, since compaction has removed their records:
  * - a deletion whose record is older than `delete.retention.ms`;
- * - `a@7`, after which a late record `a@6` with the same key was appended;
+ * - `a@7` (revision 7 of `a`), after which a late record `a@6` with the same key was appended;
  * - `a@5`, after which revision 5 was appended with other content. The later record is a dead letter: the earlier content must stay.
+ *
+ * After an error in a shard, no later pass is possible: the signal of all requests has aborted.
  */
 export class Reconciliation {
   readonly from: Generation
   readonly to: Generation
-  /** The types with a replaced log. Their list documents are copied without positions, which are offsets of the former log. */
+  /** The types whose topics were replaced. Their list documents are copied without positions, which are offsets of the former log. */
   readonly replaced: ReadonlySet<EntityType>
-  readonly #tools: Tools
+  readonly copier: DocumentCopier
+  readonly #tools: CopierTools
   readonly #request: RequestOptions
-  /** `<index>/<shard>` → the sequence number up to which its writes were compared. */
-  readonly #compared = new Map<string, number>()
+  /** Aborts after an error in one shard, to end the comparison of the others. */
+  readonly #failure = new AbortController()
+  /** `<index>/<shard>` → the sequence number up to which the passes have compared the writes. */
+  readonly #comparedUpTo = new Map<string, number>()
   #startedWrites: ReadonlyMap<string, number> = new Map()
-  readonly #writer: BulkWriter
-  /** Rejects at a bug of the writer, or when the signal aborts. */
-  readonly #stopped = Promise.withResolvers<never>()
 
-  constructor(tools: Tools, from: Generation, to: Generation, replaced: ReadonlySet<EntityType>) {
-    const { elasticsearch, report, signal } = tools
+  constructor(tools: CopierTools, from: Generation, to: Generation, replaced: ReadonlySet<EntityType>) {
+    const signal = AbortSignal.any([tools.signal, this.#failure.signal])
     this.from = from
     this.to = to
     this.replaced = replaced
+    this.copier = new DocumentCopier({ ...tools, signal }, from, to, replaced)
     this.#tools = tools
     this.#request = { signal }
-    this.#stopped.promise.catch(() => undefined)
-    signal.addEventListener('abort', () => this.#stopped.reject(signal.reason), { once: true })
-    this.#writer = new BulkWriter({
-      // `external_gte`: the content of the old generation also replaces the same version.
-      send: async (documents) => {
-        const body = encodeBulk(to.writeAliases, documents, 'external_gte')
-        const outcomes = await sendBulk(elasticsearch, body, documents, this.#request)
-        // If a write alias is missing while `to` serves, waits until an indexer restores it. Otherwise another rebuild has taken `to` over: throws.
-        return to.isServing ? outcomes : expectOwnIndices(outcomes)
-      },
-      ...bulkQueries(elasticsearch, to, this.#request),
-      ...bulkBounds,
-      elapsedMs: () => performance.now(),
-      random: Math.random,
-      signal,
-      onBlocked: (failure) => failure && report.step(`waiting: ${failure.reason}`),
-      onFatal: this.#stopped.reject,
-    })
   }
 
   /** The writes that primaries had started when the last pass began, acknowledged or not: `<index>/<shard>` → the highest sequence number. */
@@ -100,88 +70,87 @@ export class Reconciliation {
 
   /** Whether the passes have compared these writes. Copies of a shard may get a write after its primary, so that only a later pass compares it. */
   hasCompared(writes: ReadonlyMap<string, number>): boolean {
-    // After a failover, the new primary may have fewer sequence numbers: the writes above them are lost, and not waited for.
-    return [...writes].every(
-      ([shard, last]) => (this.#compared.get(shard) ?? -1) >= Math.min(last, this.#startedWrites.get(shard) ?? last),
-    )
+    return [...writes].every(([shard, lastWrite]) => {
+      // After a failover, the new primary may have fewer sequence numbers: the writes above them are lost, and not waited for.
+      const lastStarted = this.#startedWrites.get(shard) ?? lastWrite
+      return (this.#comparedUpTo.get(shard) ?? -1) >= Math.min(lastWrite, lastStarted)
+    })
   }
 
   /**
    * Compares the documents that were written to the old generation since the last pass, and copies those that differ (`#compare`). Leaves out a document that
    * the new generation lacks, if `isForgotten` returns true.
+   *
+   * Compares up to four shards of an index at once. They do not disturb each other: documents of one entity are in one shard of each index, so that no two
+   * comparisons copy or note the same entity. The order that matters stays: all list documents of a type are compared before its detail documents. An error in
+   * one shard ends the requests for the others; the pass waits for their end, and rejects with that error.
    */
   async pass(isForgotten: IsForgotten = () => false): Promise<PassResult> {
-    const indices = documentKinds.flatMap((kind) => [this.from.indices[kind], this.to.indices[kind]])
-    const compared = Object.values(this.from.indices)
+    const { elasticsearch, report } = this.#tools
     // 1. Reads the sequence numbers. A later write may not be searchable in step 3, and is left to the next pass.
-    const stats = await this.#tools.elasticsearch.indices.stats({ index: compared, level: 'shards' }, this.#request)
-    const shards = compared.flatMap((index) => Object.values(stats.indices?.[index]?.shards ?? {}))
-    // If a node does not answer, Elasticsearch answers 200 without its copies. These may lack writes, and may still answer the searches of step 3.
-    const { failed } = stats._shards
-    if (shards.length !== this.from.shards || failed > 0)
-      throw new Error(
-        `Elasticsearch answers for ${shards.length} of ${this.from.shards} shards, and not for ${failed} copies: run the rebuild again`,
-      )
-    this.#startedWrites = startedWritesIn(stats)
+    const { shards, documentCount } = await readShards(elasticsearch, this.from, this.#request)
+    this.#startedWrites = new Map(shards.map(({ name, lastStarted }) => [name, lastStarted]))
     // 2. Refreshes every copy: any copy may answer the searches.
-    await refreshEveryCopy(this.#tools.elasticsearch, indices, this.#request)
+    const indices = documentKinds.flatMap((kind) => [this.from.indices[kind], this.to.indices[kind]])
+    await refreshEveryCopy(elasticsearch, indices, this.#request)
     // 3. Searches and compares the documents up to these sequence numbers.
-    const isFirst = this.#compared.size === 0
-    const counts = compared.map((index) => stats.indices?.[index]?.primaries?.docs?.count ?? 0)
-    const total = counts.reduce((sum, count) => sum + count, 0)
+    const isFirst = this.#comparedUpTo.size === 0
     const result = { compared: 0, copied: 0 }
-    for (const kind of documentKinds)
-      for await (const old of this.#writtenUpTo(kind, stats)) {
-        result.copied += await this.#compare(kind, old, isForgotten)
-        result.compared += old.length
-        if (isFirst) this.#tools.report.progress('documents compared', result.compared, total)
+    const compareShard = async (shard: Shard): Promise<void> => {
+      for await (const documents of this.#writtenSinceLastPass(shard)) {
+        // Not `result.copied += await …`: that would lose what other shards add meanwhile.
+        const copied = await this.#compare(shard.kind, documents, isForgotten)
+        result.copied += copied
+        result.compared += documents.length
+        if (isFirst) report.progress('documents compared', result.compared, documentCount)
       }
+      this.#comparedUpTo.set(shard.name, shard.lastOnEveryCopy)
+    }
+    for (const kind of documentKinds) {
+      const ofKind = shards.filter((shard) => shard.kind === kind)
+      await forEachAtOnce(ofKind, shardsAtOnce, compareShard, (error) => this.#failure.abort(error))
+    }
     return result
   }
 
   /**
-   * The documents that were written since the last pass, up to the sequence number that every copy of their shard has reached. A copy without later writes may
+   * The documents of a shard that were written since the last pass, up to the sequence number that every copy has reached. A copy without later writes may
    * answer the search, and a failover may lose these writes.
    */
-  async *#writtenUpTo(kind: DocumentKind, stats: estypes.IndicesStatsResponse): AsyncGenerator<Version[]> {
-    const index = this.from.indices[kind]
-    const shards = Object.entries(stats.indices?.[index]?.shards ?? {})
-    for (const [shard, copies] of shards) {
-      const last = reachedBy(copies)
-      if (last === undefined) throw new Error(`shard ${shard} of ${index} has no primary`)
-      const above = this.#compared.get(`${index}/${shard}`) ?? -1
-      const search = {
-        query: { range: { _seq_no: { gt: above, lte: last } } },
-        preference: `_shards:${shard}`,
-        size: versionsPerRequest,
-        _source: false,
-        docvalue_fields: isList(kind) ? [{ field: 'digest' }, { field: 'logPosition' }] : [],
-      }
-      if (last > above)
-        for await (const part of scan(this.#tools.elasticsearch, index, search, this.#request))
-          yield part.map(({ id, version, fields }) => {
-            const values = (fields === '' ? {} : JSON.parse(fields)) as ListFields
-            return { id, version, digest: values.digest?.[0], logPosition: values.logPosition?.[0] }
-          })
-      this.#compared.set(`${index}/${shard}`, last)
+  async *#writtenSinceLastPass({ kind, index, number, name, lastOnEveryCopy }: Shard): AsyncGenerator<DocumentState[]> {
+    const compared = this.#comparedUpTo.get(name) ?? -1
+    if (lastOnEveryCopy <= compared) return
+    const search = {
+      query: { range: { _seq_no: { gt: compared, lte: lastOnEveryCopy } } },
+      preference: `_shards:${number}`,
+      size: documentsPerRequest,
+      _source: false,
+      docvalue_fields: isList(kind) ? [{ field: 'digest' }, { field: 'logPosition' }] : [],
     }
+    for await (const documents of scan(this.#tools.elasticsearch, index, search, this.#request))
+      yield documents.map(({ id, version, fields }) => {
+        const values = (fields === '' ? {} : JSON.parse(fields)) as ListFields
+        return { id, version, digest: values.digest?.[0], logPosition: values.logPosition?.[0] }
+      })
   }
 
   /** Copies documents that are missing, older, or of other content or of another record in the new index. Returns how many were missing or older. */
-  async #compare(kind: DocumentKind, old: readonly Version[], isForgotten: IsForgotten): Promise<number> {
-    const stored = await this.#versions(kind, old)
-    const versionOf = (at: number): number => stored[at]?.version ?? 0
-    const missingOrOlder = old.filter(
-      (document, at) => document.version > versionOf(at) && !(versionOf(at) === 0 && isForgotten(kind, document)),
-    )
-    const ofOtherContent = old.filter(
-      ({ version, digest }, at) => version === versionOf(at) && digest !== undefined && digest !== stored[at]?.digest,
-    )
-    const copied = await this.copy(kind, missingOrOlder.map(idOf))
+  async #compare(kind: DocumentKind, old: readonly DocumentState[], isForgotten: IsForgotten): Promise<number> {
+    const stored = await this.copier.storedStates(kind, old.map(idOf))
+    const missingOrOlder = old.filter((document) => {
+      const inNew = stored.get(document.id)
+      return inNew === undefined ? !isForgotten(kind, document) : inNew.version < document.version
+    })
+    const ofOtherContent = old.filter(({ id, version, digest }) => {
+      const inNew = stored.get(id)
+      return inNew?.version === version && digest !== undefined && digest !== inNew.digest
+    })
+    const copied = await this.copier.copy(kind, missingOrOlder.map(idOf))
     if (copied < missingOrOlder.length)
       throw new Error(`${missingOrOlder.length - copied} ${kind} cannot be read again`)
-    for (const sameEntity of kindsOf[entityTypeOf(kind)]) await this.copy(sameEntity, ofOtherContent.map(idOf))
-    await this.copy(kind, this.#ofAnotherRecord(kind, old, stored).map(idOf))
+    for (const kindOfEntity of kindsOf[entityTypeOf(kind)])
+      await this.copier.copy(kindOfEntity, ofOtherContent.map(idOf))
+    await this.copier.copy(kind, this.#ofAnotherRecord(kind, old, stored).map(idOf))
     return copied
   }
 
@@ -191,103 +160,20 @@ export class Reconciliation {
    * 2. The old generation has read partition 0 first: `a` has position 0/10. A follower has read past 1/5, but not yet past 0/10.
    * 3. The new generation has read partition 1 first. If `a` kept position 1/5, the follower would never get it.
    *
-   * An entity that was carried over keeps its new position: every follower has got the entity already. If `to` serves, all entities keep their positions:
-   * followers read these.
+   * An entity that was carried over from a replaced log keeps its new position: every follower has got the entity already. If `to` serves, all entities keep
+   * their positions: followers read these.
    */
-  #ofAnotherRecord(kind: DocumentKind, old: readonly Version[], stored: readonly Version[]): readonly Version[] {
-    if (!isList(kind) || this.to.isServing || this.replaced.has(entityTypeOf(kind))) return []
-    return old.filter(
-      ({ version, logPosition = carriedOver }, at) =>
-        version === stored[at]?.version && logPosition !== carriedOver && logPosition !== stored[at]?.logPosition,
-    )
-  }
-
-  async #versions(kind: DocumentKind, documents: readonly Pick<Version, 'id'>[]): Promise<Version[]> {
-    const members = isList(kind) ? ['digest', 'logPosition'] : []
-    const ids = documents.map(idOf)
-    const stored = await multiGet(this.#tools.elasticsearch, this.to.indices[kind], ids, members, this.#request)
-    return ids.map((id, at) => {
-      const { version = 0, source = '' } = stored[at] ?? {}
-      const list = (source === '' ? {} : JSON.parse(source)) as Pick<Version, 'digest' | 'logPosition'>
-      return { id, version, digest: list.digest, logPosition: list.logPosition }
-    })
-  }
-
-  /** Copies documents from the old generation; higher versions in the new one stay. Returns how many of them the old generation has. */
-  async copy(kind: DocumentKind, ids: readonly DocumentId[]): Promise<number> {
-    let copied = 0
-    const isOfAnotherLog = isList(kind) && this.replaced.has(entityTypeOf(kind))
-    for await (const documents of this.#documents(this.from, kind, ids)) {
-      const copies = documents.map((document) =>
-        isOfAnotherLog ? { ...document, source: asCarriedOver(document.source) } : document,
-      )
-      await this.#write(copies.map((copy) => renewSearchMembers(copy, this.#tools.config.INDEX_ANSWERS)))
-      copied += documents.length
-    }
-    return copied
-  }
-
-  async addMissing(documents: Documents): Promise<number> {
-    let added = 0
-    for (const kind of documentKinds) {
-      const ofKind = documents.filter((document) => document.kind === kind)
-      const stored = await this.#versions(kind, ofKind)
-      const missing = ofKind.filter((_, at) => stored[at]?.version === 0)
-      await this.#write(missing)
-      added += missing.length
-    }
-    return added
-  }
-
-  /** Missing documents are left out. */
-  async *#documents(
-    generation: Generation,
+  #ofAnotherRecord(
     kind: DocumentKind,
-    ids: readonly DocumentId[],
-  ): AsyncGenerator<DocumentWrite[]> {
-    for await (const part of readWhole(this.#tools.elasticsearch, generation.indices[kind], ids, this.#request))
-      yield part.map(({ id, version, source }): DocumentWrite => {
-        // Valid in a bulk request: the source is on one line, as it was sent.
-        return { kind, id, teamId: teamIdOf(id), version: version as Revision, source: Buffer.from(source) }
-      })
-  }
-
-  async #write(documents: Documents): Promise<void> {
-    const writes = documents.map(
-      (document) =>
-        new Promise<Outcome>((done) => {
-          const name = (): string => `${document.kind} ${document.id}`
-          this.#writer.submit({ documents: [document], reportsConflicts: false, name, done })
-        }),
-    )
-    const outcomes = await Promise.race([Promise.all(writes), this.#stopped.promise])
-    outcomes.forEach((outcome, at) => {
-      if (outcome.kind === 'rejected')
-        throw new Error(`${documents[at]?.kind} ${documents[at]?.id} cannot be reconciled: ${outcome.reason}`)
+    old: readonly DocumentState[],
+    stored: ReadonlyMap<DocumentId, DocumentState>,
+  ): readonly DocumentState[] {
+    if (!isList(kind) || this.to.isServing || this.replaced.has(entityTypeOf(kind))) return []
+    return old.filter(({ id, version, logPosition }) => {
+      // A tombstone that was carried over has no position.
+      if (logPosition === undefined || logPosition === carriedOver) return false
+      const inNew = stored.get(id)
+      return inNew?.version === version && inNew.logPosition !== logPosition
     })
   }
-}
-
-const idOf = ({ id }: Pick<Version, 'id'>): DocumentId => id
-
-const primarySeqNos = (copies: readonly estypes.IndicesStatsShardStats[]) =>
-  copies.find(({ routing }) => routing?.primary)?.seq_no
-
-const startedWritesIn = ({ indices = {} }: estypes.IndicesStatsResponse): ReadonlyMap<string, number> =>
-  new Map(
-    Object.entries(indices).flatMap(([index, { shards = {} }]) =>
-      Object.entries(shards).flatMap(([shard, copies]) => {
-        const highest = primarySeqNos(copies)?.max_seq_no
-        return highest === undefined ? [] : [[`${index}/${shard}`, highest] as const]
-      }),
-    ),
-  )
-
-/** The sequence number up to which every copy of a shard has every write; undefined without a primary. */
-function reachedBy(copies: readonly estypes.IndicesStatsShardStats[]): number | undefined {
-  const primary = primarySeqNos(copies)
-  if (primary === undefined) return undefined
-  const { local_checkpoint: local, global_checkpoint: global } = primary
-  // If only the primary is left, its global checkpoint may be too low until the next write.
-  return copies.length === 1 ? local : Math.min(local, global)
 }

@@ -2,15 +2,19 @@ import type { RedisConnection } from '../../src/core/redis/redis.ts'
 import { acquireSwitchLock, extendSwitchLock, releaseSwitchLock } from '../../src/core/redis/serving.ts'
 import type { WaitLimit } from './untilCommittedPast.ts'
 
-/** The lock expires this long (ms) after its last extension. Until then, also after a kill, positions and watermark stand still. */
+/** The lock expires this long (ms) after its last extension. Until then, positions and watermark stand still, even if the rebuild was killed. */
 const maxLockMs = 10_000
+/** The interval (ms) of renewals in the background. */
 const renewalMs = 2_500
-/** After so many renewals without a call of `extend`, the lock expires: a step without progress must not stop the watermark for ever. */
+/** After so many renewals (30 s) without a call of `extend`, the lock expires: a step without progress must not stop the watermark for ever. */
 const maxRenewals = 12
 /** The deadline (ms) of each wait under the lock. */
 const waitDeadlineMs = 20_000
 
-/** The lock of the switch. While a rebuild owns it, indexers publish no positions of the serving generation. */
+/**
+ * The lock in Redis that a rebuild owns while it switches readers to its generation. Meanwhile indexers publish no positions of the serving generation: readers
+ * are promised nothing that the new generation may lack.
+ */
 export class SwitchLock {
   readonly #redis: RedisConnection
   readonly #holder: string
@@ -39,12 +43,12 @@ export class SwitchLock {
       throw new Error('the lock of the switch has expired')
   }
 
-  /** The limit of a wait under the lock: the wait extends the lock, and has a deadline, since the watermark stands still. */
+  /** For a wait while the rebuild owns the lock: each poll extends the lock, and the wait has a deadline, because the watermark stands still. */
   limit(): WaitLimit {
     return { deadlineMs: waitDeadlineMs, afterPoll: () => this.extend() }
   }
 
-  /** If Redis does not answer, the lock expires. */
+  /** Ends the renewals, and releases the lock. If Redis does not answer, the lock expires. */
   async release(): Promise<void> {
     clearInterval(this.#renewal)
     await releaseSwitchLock(this.#redis, this.#holder).catch(() => undefined)

@@ -15,15 +15,15 @@ import { generationsOf, type RebuildPipeline } from './rebuildPipeline.ts'
 import type { Reconciliation } from './reconciliation.ts'
 import { SwitchLock } from './switchLock.ts'
 
-/** The deadline (ms) of each request to Elasticsearch; shorter than the lock. */
+/** The deadline (ms) of each request to Elasticsearch; shorter than the life of the lock. */
 const switchTimeoutMs = 5_000
 const passesDeadlineMs = 5_000
 const aliasesDeadlineMs = 60_000
-const pollMs = 1_000
+const aliasesPollMs = 1_000
 
 type SwitchParts = {
   readonly tools: CommandTools
-  /** The id of the rebuild. */
+  /** The id of the rebuild, under which it owns the lock. */
   readonly holder: string
   readonly pipeline: RebuildPipeline
   readonly reconciliation: Reconciliation
@@ -32,16 +32,19 @@ type SwitchParts = {
 }
 
 /**
- * Switches readers to the new generation. If a step before the script in Redis fails, the lock is released, and indexers resume publishing positions of the
- * serving generation. Until the switch, live indexers write the old generation, also records above the rebuild's commits. After the switch, they start at these
- * commits or below: the new generation misses no record.
+ * Switches readers from the serving generation to the new one. If a step before the script in Redis fails, the lock is released, and indexers resume publishing
+ * positions of the serving generation.
+ *
+ * The new generation misses no record: until the switch, live indexers write to the old generation, also records that the rebuild has not committed. After the
+ * switch, they write to the new one, and start at the rebuild's commits or below.
  */
-export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void> {
-  const { holder, pipeline, reconciliation, forgottenEntities, formerDeadLetters } = parts
+export async function switchOver(parts: SwitchParts): Promise<void> {
+  const { tools, holder, pipeline, reconciliation, forgottenEntities, formerDeadLetters } = parts
   const { elasticsearch, redis, report, clock, signal } = tools
   const { from: serving, to: target } = reconciliation
   const generations = generationsOf(tools, switchTimeoutMs)
   await pipeline.expectUndisturbed()
+  // The first wait may be long: so it is before the lock. Another one follows under the lock (step 2).
   await pipeline.untilRejectedAreCommitted(serving, pipeline.whileUndisturbed())
   // 1. Acquires the lock. From now on, only new list versions of the serving generation are published: its watermark and positions stand still.
   const lock = await SwitchLock.acquire(redis, holder)
@@ -49,18 +52,18 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
   try {
     // 2. Reads to the present ends of the topics. No published position of the serving generation is above them. Then writes tombstones of entities that
     // the serving generation has, and whose deletions Kafka has removed unread.
-    const reached = await pipeline.readToTheEnd(lock.limit())
+    const visible = await pipeline.readToTheEnd(lock.limit())
     const mayLackDeletions = pipeline.mayLackDeletions()
     await pipeline.untilRejectedAreCommitted(serving, lock.limit())
-    const tombstoneCount = await forgottenEntities.drop(reconciliation, clock(), lock)
+    const tombstoneCount = await forgottenEntities.drop(reconciliation.copier, clock(), lock)
     // 3. Ends the writes of the pipeline: a write after the switch would become visible without a new list version.
     if (!(await pipeline.stop())) throw new Error('the new generation is not written in time: run the rebuild again')
     // 4. Copies every document that was written to the serving generation until now, and makes it searchable.
     await passUntilCompared(tools, reconciliation, lock)
     await refreshEveryCopy(elasticsearch, Object.values(target.indices), { signal, requestTimeout: switchTimeoutMs })
     await lock.extend()
-    // 5. Counts the entities whose states were dead letters until now, and are in the new generation: followers have passed their positions.
-    await formerDeadLetters.compare(reached, lock)
+    // 5. Counts the entities whose states were dead letters until now, and are in the new generation: followers have passed the positions of these states.
+    await formerDeadLetters.compare(visible, lock)
     const formerLetterCount = await formerDeadLetters.count(lock)
     // 6. Stores the keys that decide whether the cursors of followers stay valid.
     await pipeline.expectStillOwned()
@@ -76,7 +79,7 @@ export async function switchOver({ tools, ...parts }: SwitchParts): Promise<void
       cursorKeys,
       replaced: reconciliation.replaced,
       mayLackDeletions,
-      reached: reached.map(({ topic, ...partition }) => ({ ...partition, type: entityTypeIn(topic, tools.config) })),
+      reached: visible.map(({ topic, ...partition }) => ({ ...partition, type: entityTypeIn(topic, tools.config) })),
     })
     if (switched.kind !== 'switched') throw new Error(`${reasonOf(switched)}: run the rebuild again`)
     if (formerLetterCount > 0)
@@ -114,10 +117,10 @@ async function passUntilCompared(
 }
 
 /**
- * Stores, for each type, the key that seals cursors. With the key of the old generation, followers of change feeds go on. With a new key, their cursors are
- * refused, and they start anew. That is necessary if
- * - they may lack a deletion: Kafka has removed one before it was read (`hasMissed`), or the old generation may have missed one;
- * - the new generation has states at positions that they have passed (`FormerDeadLetters`; also in `hasMissed`);
+ * Stores in the new generation, for each type, the key that seals cursors. With the key of the old generation, followers of change feeds go on. With a new key,
+ * their cursors are refused, and they start anew. That is necessary if
+ * - `hasMissed`: Kafka has removed a deletion before it was read, or the new generation has states at positions that followers have passed;
+ * - the old generation may have missed a deletion (`knowsDeletions`);
  * - a log was replaced: the cursors have positions of the former log.
  */
 async function describeFeed(
@@ -127,7 +130,7 @@ async function describeFeed(
   hasMissed: boolean,
 ): Promise<Generation['cursorKeys']> {
   const goesOn = !hasMissed && replaced.size === 0 && (await knowsDeletions(redis, from.tag))
-  // The keys in the new indices are not used: a killed attempt may have replaced them by those of the old generation.
+  // The keys that the new indices have already are not used: a killed rebuild may have replaced them by those of the old generation.
   const cursorKeys = goesOn ? from.cursorKeys : { forms: newCursorKey(), submissions: newCursorKey() }
   const isCarriedOver = (type: EntityType): boolean => from.hasCarriedOver[type] || replaced.has(type)
   const hasCarriedOver = { forms: isCarriedOver('forms'), submissions: isCarriedOver('submissions') }
@@ -146,6 +149,7 @@ function reasonOf(result: Exclude<SwitchResult, { readonly kind: 'switched' }>):
   }
 }
 
+/** Moves the aliases to the new generation. Throws if that has not succeeded within a minute. */
 async function moveAliases(tools: CommandTools, target: Generation): Promise<void> {
   const { redis, log, signal } = tools
   const generations = generationsOf(tools, switchTimeoutMs)
@@ -159,6 +163,6 @@ async function moveAliases(tools: CommandTools, target: Generation): Promise<voi
       return false
     }
   }
-  if (!(await until(haveMoved, aliasesDeadlineMs, signal, pollMs)))
+  if (!(await until(haveMoved, aliasesDeadlineMs, signal, aliasesPollMs)))
     throw new Error(`the aliases do not name generation ${target.number}: run the rebuild again`)
 }

@@ -6,6 +6,7 @@ import type { Generation } from './generation.ts'
 
 const pollMs = 250
 
+/** How long a wait may last, and what it does meanwhile. */
 export type WaitLimit = {
   readonly deadlineMs: number
   /** Called after each poll; `waitedMs`: the pauses so far. If it rejects, the wait ends. */
@@ -13,14 +14,14 @@ export type WaitLimit = {
 }
 
 /**
- * Waits until the indexers of the serving generation have committed `targets`: `partitionName` → the offset up to which the rebuild, or a killed one that it
- * continues, may have rejected records. Example, with a record `a@5` that breaks the contract:
+ * Waits until the indexers of the serving generation have committed past every record that the rebuild, or a killed one that it continues, may have rejected.
+ * `targets`: `partitionName` → the offset below which all such records are. Example, with revision 5 of `a` (`a@5`), which breaks the contract:
  * 1. An indexer fetches `a@3`, the deletion `a@4` and `a@5`, and has written `a@3` so far.
  * 2. Compaction removes `a@3` and `a@4`. A rebuild reads `a@5` only, and rejects it.
- * 3. If the rebuild reconciled now, it would copy `a@3` as live, and nobody would find the deletion later. So it waits until the indexer has written the
- *    deletion and committed past `a@5`.
+ * 3. If the rebuild compared the generations now, it would copy `a@3` as live, and nobody would find the deletion later. So it waits until the indexer has
+ *    written the deletion and committed past `a@5`.
  *
- * Does not wait without an indexer in the group: no write is in flight.
+ * Does not wait if no indexer is in the group: no write is in flight.
  */
 export async function untilCommittedPast(
   { source, config, report, signal }: Pick<CommandTools, 'source' | 'config' | 'report' | 'signal'>,
@@ -30,12 +31,13 @@ export async function untilCommittedPast(
 ): Promise<void> {
   for (let waitedMs = 0; ; waitedMs += pollMs) {
     const committed = await fetchCommittedOffsets(source, config.CONSUMER_GROUP, documentTopics(config))
-    const behind = [...targets].find(([name, below]) => {
+    const uncommitted = [...targets].find(([name, offset]) => {
       const commit = committed.get(name)
-      return below > (commit?.generation === serving.tag ? commit.position : 0n)
+      return offset > (commit?.generation === serving.tag ? commit.position : 0n)
     })
-    if (behind === undefined || (await source.groupMembers(config.CONSUMER_GROUP)).length === 0) return
-    const reason = `indexers have not committed ${behind[0]} up to ${behind[1]} for generation ${serving.number} yet`
+    if (uncommitted === undefined || (await source.groupMembers(config.CONSUMER_GROUP)).length === 0) return
+    const [name, offset] = uncommitted
+    const reason = `indexers have not committed ${name} up to ${offset} for generation ${serving.number} yet`
     if (waitedMs === 0) report.step(`waiting: ${reason}`)
     if (waitedMs >= deadlineMs) throw new Error(`${reason}: run the rebuild again`)
     await afterPoll(waitedMs)

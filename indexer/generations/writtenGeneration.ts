@@ -11,12 +11,13 @@ import { finishSwitch } from './finishSwitch.ts'
 import { type Generation, readTag } from './generation.ts'
 import { Generations } from './generations.ts'
 
+/** What an indexer writes to, and its configuration. */
 export type Stores = { readonly config: Config; readonly elasticsearch: Client; readonly redis: RedisConnection }
 
-/** The generation tags in the commits for the document topics: of live indexers (`own`), and of rebuilds (`ofRebuild`). */
+/** The generation tags in the commits for the document topics: of the group of live indexers (`own`), and of the group of rebuilds (`ofRebuild`). */
 type CommittedTags = Readonly<Record<'own' | 'ofRebuild', readonly (string | undefined)[]>>
 
-const timeoutMs = 30_000
+const requestTimeoutMs = 30_000
 
 /**
  * The generation that this indexer writes. If the former generation was lost (indices were deleted, or restored from an older snapshot), it is a new one, built
@@ -26,13 +27,14 @@ export class WrittenGeneration {
   readonly generation: Generation
   readonly #redis: RedisConnection
   readonly #generations: Generations
+  /** The generation that Redis named before this one was opened; undefined if it named none. */
   readonly #servingAtOpen: GenerationTag | undefined
   readonly #left = new AbortController()
   /** Aborts once this indexer must write another generation. */
   readonly left = this.#left.signal
-  /** Whether the generation does not serve yet, because it may lack records below the former one's watermark. */
+  /** Whether the generation does not serve yet: readers may have seen records in the former generation that this one lacks. */
   #isBuilding: boolean
-  /** Epoch ms; undefined while there is none. */
+  /** Epoch ms; undefined while the generation has no watermark. */
   watermarkMs: number | undefined
 
   private constructor(stores: Stores, generations: Generations, chosen: ChosenGeneration) {
@@ -48,7 +50,10 @@ export class WrittenGeneration {
    * another release. Safe to call from several processes at once.
    */
   static async open(stores: Stores, committed: CommittedTags, signal: AbortSignal): Promise<WrittenGeneration> {
-    const generations = new Generations(stores.elasticsearch, stores.config, { signal, requestTimeout: timeoutMs })
+    const generations = new Generations(stores.elasticsearch, stores.config, {
+      signal,
+      requestTimeout: requestTimeoutMs,
+    })
     const chosen = await findOrCreate(stores, generations, committed)
     const { number, hasCurrentMappings, hasWriteAliases, isServing } = chosen.generation
     if (!hasCurrentMappings)
@@ -57,7 +62,8 @@ export class WrittenGeneration {
       )
     if (!hasWriteAliases) await generations.restoreWriteAliases(chosen.generation)
     const opened = new WrittenGeneration(stores, generations, chosen)
-    await (isServing || !chosen.coversWatermark ? opened.#adopt(chosen.servingTag) : opened.#serve())
+    if (!isServing && chosen.coversWatermark) await opened.#serve()
+    else await opened.#adopt(chosen.servingTag)
     return opened
   }
 
@@ -66,12 +72,12 @@ export class WrittenGeneration {
     return this.#isBuilding ? failed(`generation ${this.generation.number} is being built from Kafka`) : passed
   }
 
-  /** Whether to go on writing this generation: its indices and aliases exist, and no other generation serves. If not, `left` aborts. */
+  /** Reads whether to go on writing this generation: its indices and aliases exist, and no other generation serves. If not, `left` aborts. */
   async isCurrent(): Promise<boolean> {
     const isBuilding = this.#isBuilding
     const generations = (await this.#generations.find()).flatMap(({ complete }) => complete ?? [])
     const own = generations.find(({ tag }) => tag === this.generation.tag)
-    // Also false if a generation that has served lacks only its read aliases: it is opened again, which restores them.
+    // Also false if a generation that has served lacks only its read aliases: it is opened again, which restores the aliases.
     const servesOrIsBuilt = own?.isServing === true || (isBuilding && !generations.some(({ isServing }) => isServing))
     if (!servesOrIsBuilt || !own?.hasWriteAliases) this.#left.abort()
     // Another indexer has made this generation serve.
@@ -80,7 +86,7 @@ export class WrittenGeneration {
   }
 
   /**
-   * Acts on the reply to a round of publishing:
+   * Acts on the reply of Redis to a round (one publication of positions and list versions):
    * - the generation is complete now: makes it serve;
    * - Redis names no generation, or has fallen back to a lower one: makes Redis name this one again;
    * - another generation serves: resolves with `retired`, which ends the pipeline.
@@ -91,8 +97,9 @@ export class WrittenGeneration {
     const hasFallenBack = anotherServes && this.#isAbove(serving)
     if (anotherServes && !hasFallenBack) this.#left.abort()
     const mayServe = outcome === 'complete' && this.#isBuilding
-    if ((serving === undefined || hasFallenBack || mayServe) && (await this.isCurrent()))
-      await (mayServe ? this.#serve() : this.#adopt(hasFallenBack ? serving : this.#servingAtOpen))
+    const isToBeNamed = serving === undefined || hasFallenBack || mayServe
+    const expected = hasFallenBack ? serving : this.#servingAtOpen
+    if (isToBeNamed && (await this.isCurrent())) await (mayServe ? this.#serve() : this.#adopt(expected))
     return this.left.aborted ? 'retired' : 'continue'
   }
 
@@ -102,6 +109,7 @@ export class WrittenGeneration {
     return id !== undefined && !this.#isBuilding && id.number < this.generation.number
   }
 
+  /** Makes the aliases and Redis name this generation. */
   async #serve(): Promise<void> {
     await this.#generations.serve(this.generation)
     this.#isBuilding = false
@@ -116,6 +124,7 @@ export class WrittenGeneration {
 
 type ChosenGeneration = {
   readonly generation: Generation
+  /** The generation that Redis named before; undefined if it named none. */
   readonly servingTag: GenerationTag | undefined
   /** Whether the generation has every record below the present watermark, so that it may serve at once. */
   readonly coversWatermark: boolean
@@ -135,8 +144,10 @@ async function findOrCreate(
   const { number, complete } = chooseGeneration(present, newest)
   const generation = complete ?? (await generations.create(number))
   await generations.expectOwnSettings(generation)
-  // The commits of a rebuild count only after its switch: before, its generation may lack records that live indexers have read.
+  // The commits of a rebuild count only after its switch: before the switch, its generation may lack records that live indexers have read.
   const tags = [servingTag, ...committed.own, ...(generation.isServing ? committed.ofRebuild : [])]
+  // Before the first generation, there is no watermark.
   const isFirst = newest === undefined && !present.some(({ complete }) => complete?.hasServed)
-  return { generation, servingTag, coversWatermark: isFirst || (generation.hasServed && tags.includes(generation.tag)) }
+  const coversWatermark = isFirst || (generation.hasServed && tags.includes(generation.tag))
+  return { generation, servingTag, coversWatermark }
 }

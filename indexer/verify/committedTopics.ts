@@ -11,22 +11,27 @@ import { type ComparedRecord, type DocumentComparison, deadLetterVersion, stored
 import { hasPartition } from './share.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
-/** A partition, as of the start of the comparison. Indexers have committed every record below `committed` for the serving generation. */
+/** A partition with its offsets at the start of the verification, and with what was read of it since. */
 type ComparedPartition = TopicPartition & {
+  /** The offset of its first record. */
   readonly low: Offset
+  /** Indexers have committed every record below this offset for the serving generation. */
   readonly committed: Offset
+  /** Its end. */
   readonly high: Offset
   /** The offset after the last record that was read here. */
   next: bigint
-  /** The latest append time (epoch ms) of the records that were read here. */
+  /** The latest append time (epoch ms) of the records that were read here; `-Infinity` before the first one. */
   latestMs: number
-  /** `latestMs` before the first gap between offsets (`changedAtLeast`). */
-  gapMs: number | undefined
+  /** `latestMs` before the first gap between offsets (`changedAtLeast`); undefined while there was no gap. */
+  latestBeforeGapMs: number | undefined
 }
 
+/** The document topics, and up to where indexers have committed them for the generation that serves. Reads their records into a comparison. */
 export class CommittedTopics {
   readonly generation: Generation
   readonly #context: VerifyContext
+  /** By `partitionName`; also the partitions of other shares. */
   readonly #partitions: ReadonlyMap<string, ComparedPartition>
 
   private constructor(context: VerifyContext, generation: Generation, partitions: readonly ComparedPartition[]) {
@@ -56,7 +61,7 @@ export class CommittedTopics {
       throw new Error(
         `generation ${generation.number} has documents that a rebuild carried over from a replaced log, which name no partition: verify it without --share`,
       )
-    // After the commits, so that no commit is above the end.
+    // The ends are read after the commits, so that no commit is above an end.
     const ranges = await source.offsetRanges(topics)
     const partitions = [...ranges].map(([name, { topic, partition, low, high }]): ComparedPartition => {
       const start = starts.get(name)
@@ -70,7 +75,7 @@ export class CommittedTopics {
         high: high as Offset,
         next: low,
         latestMs: Number.NEGATIVE_INFINITY,
-        gapMs: undefined,
+        latestBeforeGapMs: undefined,
       }
     })
     return new CommittedTopics(context, generation, partitions)
@@ -92,6 +97,7 @@ export class CommittedTopics {
     if (now.#partitions.size > this.#partitions.size) throw new Error('a partition was added meanwhile')
   }
 
+  /** The numbers of all partitions of each type's topic, also of other shares. */
   partitionNumbers(): Readonly<Record<EntityType, readonly number[]>> {
     const numbers: Record<EntityType, number[]> = { forms: [], submissions: [] }
     for (const { topic, partition } of this.#partitions.values())
@@ -99,20 +105,21 @@ export class CommittedTopics {
     return numbers
   }
 
-  /** The number of offsets, with or without a record, that were not committed when the comparison started. */
+  /** The number of offsets, with or without a record, that were not committed when the verification started. */
   get uncommitted(): number {
-    return this.#own().reduce((sum, { high, committed }) => sum + Number(high - committed), 0)
+    return this.#partitionsOfShare().reduce((sum, { high, committed }) => sum + Number(high - committed), 0)
   }
 
-  #own(): ComparedPartition[] {
+  #partitionsOfShare(): ComparedPartition[] {
     return [...this.#partitions.values()].filter(({ partition }) => hasPartition(this.#context.share, partition))
   }
 
+  /** Reads the committed records into the comparison. */
   async readCommitted(comparison: DocumentComparison): Promise<void> {
     await this.#readFurther('records read', ({ committed }) => committed, comparison)
   }
 
-  /** Reads to the present ends. `step` names this step in the progress. */
+  /** Reads the records from where the last reading has ended to the present ends. `step` names this step in the progress. */
   async readAppended(step: string, comparison: DocumentComparison): Promise<void> {
     const { config, source } = this.#context
     const ranges = await source.offsetRanges(documentTopics(config))
@@ -123,13 +130,14 @@ export class CommittedTopics {
     )
   }
 
+  /** Reads each partition of the share from where the last reading has ended to the offset that `endOf` returns. */
   async #readFurther(
     step: string,
     endOf: (partition: ComparedPartition) => bigint,
     comparison: DocumentComparison,
   ): Promise<void> {
     const { config, source, report, pauseAfterWork, signal } = this.#context
-    const unread = this.#own().filter((partition) => partition.next < endOf(partition))
+    const unread = this.#partitionsOfShare().filter((partition) => partition.next < endOf(partition))
     const total = unread.reduce((sum, partition) => sum + Number(endOf(partition) - partition.next), 0)
     let offsetsRead = 0
     for (const topic of documentTopics(config)) {
@@ -148,8 +156,8 @@ export class CommittedTopics {
           if (partition === undefined) return
           // Also counts offsets of records that compaction has removed.
           offsetsRead += Number(record.offset + 1n - partition.next)
-          const compared = this.#comparedOf(record, partition)
-          if (compared !== undefined) comparison.addRecord(compared)
+          const comparedRecord = this.#convert(record, partition)
+          if (comparedRecord !== undefined) comparison.addRecord(comparedRecord)
           report.progress(step, offsetsRead, total)
           await pauseAfterWork()
         },
@@ -158,37 +166,42 @@ export class CommittedTopics {
     report.progress(step, total, total)
   }
 
-  /** Undefined if the key of the record names no entity, or an entity of another team than the context's. */
-  #comparedOf(record: SourceRecord, from: ComparedPartition): ComparedRecord | undefined {
+  /** What is compared of a record; undefined if its key names no entity, or an entity of another team than the context's. */
+  #convert(record: SourceRecord, readPartition: ComparedPartition): ComparedRecord | undefined {
     const { team, config } = this.#context
     const { partition, offset } = record
-    const changedAtLeastMs = changedAtLeast(from, record)
+    // First, since it also notes that the record was read.
+    const changedAtLeastMs = changedAtLeast(readPartition, record)
     if (team !== undefined && record.key?.toString('latin1').startsWith(`${team}/`) !== true) return undefined
-    const source = { partition, offset, changedAtLeastMs, isCommitted: Number(offset < from.committed) }
+    const isCommitted = Number(offset < readPartition.committed)
+    const origin = { partition, offset, changedAtLeastMs, isCommitted }
     const conversion = convertRecord(record, config)
     if (conversion.kind === 'documents') {
       const [list, detail] = conversion.documents
       if (list === undefined || detail === undefined) return undefined
       const digests = { list: storedContentOf(list).digest, detail: storedContentOf(detail).digest }
-      return { type: entityTypeOf(list.kind), id: list.id, version: list.version, ...digests, ...source }
+      return { type: entityTypeOf(list.kind), id: list.id, version: list.version, ...digests, ...origin }
     }
+    // The record breaks the contract: it is a dead letter.
     const key = readKey(record.key)
     if (!key.ok) return undefined
     const type = entityTypeIn(record.topic, config)
     const id = documentId(key.value.teamId, key.value.entityId)
-    return { type, id, version: deadLetterVersion, list: null, detail: null, ...source }
+    return { type, id, version: deadLetterVersion, list: null, detail: null, ...origin }
   }
 }
 
 /**
- * The lowest `changedAt` (epoch ms) that the documents of a record may have. To be called once for each record of a partition, in order.
- * - Without a gap between earlier offsets, its append time.
- * - Else the latest append time before the first gap, if that is lower. The documents may have been made from an equal record, which compaction has removed in
- *   a gap. That record was not appended before that time.
+ * The lowest `changedAt` (epoch ms) that the documents of a record may have. To be called once for each record of a partition, in order: notes in `partition`
+ * that the record was read.
+ * - If no offset is missing up to the record, this is its append time.
+ * - Otherwise this is the latest append time before the first gap, if that is lower. The documents may have been made from an equal record, which was in the
+ *   gap until compaction removed it. That record was not appended before that time.
  */
 function changedAtLeast(partition: ComparedPartition, { offset, appendedAtMs }: SourceRecord): number {
-  if (offset > partition.next) partition.gapMs ??= partition.latestMs
+  const isAfterGap = offset > partition.next
+  if (isAfterGap) partition.latestBeforeGapMs ??= partition.latestMs
   partition.next = offset + 1n
   partition.latestMs = Math.max(partition.latestMs, appendedAtMs)
-  return Math.min(appendedAtMs, partition.gapMs ?? appendedAtMs)
+  return Math.min(appendedAtMs, partition.latestBeforeGapMs ?? appendedAtMs)
 }

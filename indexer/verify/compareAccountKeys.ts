@@ -11,17 +11,20 @@ import { scanHashes } from '../../src/core/redis/scanHashes.ts'
 import type { Difference, DifferenceKind, DifferenceReport } from './differenceReport.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
-/** A change reaches Kafka and Redis within seconds: a difference that lasts through all comparisons is real. */
-const comparisons = 5
+/** A change reaches Kafka and Redis within seconds: a difference that all of these comparisons find is real. */
+const maxComparisons = 5
 const pauseMs = 1_000
 
-/** Resolves with the number of keys that are live in the topic. */
+/**
+ * Compares the account keys in Redis with their topic, several times while there are differences, and reports those that all comparisons find. Resolves with
+ * the number of keys that are live in the topic. Rejects if Redis has not all keys, or was restarted meanwhile.
+ */
 export async function verifyAccountKeys(context: VerifyContext, differences: DifferenceReport): Promise<number> {
   context.report.step('account keys in Redis are compared with their topic')
   const runId = await expectComplete(context)
   const first = await compareOnce(context)
   let lasting = first.differences
-  for (let count = 1; lasting.size > 0 && count < comparisons; count++) {
+  for (let count = 1; lasting.size > 0 && count < maxComparisons; count++) {
     await sleep(pauseMs, undefined, { signal: context.signal })
     const again = await compareOnce(context)
     lasting = new Map([...again.differences].filter(([name]) => lasting.has(name)))
@@ -32,12 +35,13 @@ export async function verifyAccountKeys(context: VerifyContext, differences: Dif
   return first.keys
 }
 
-/** Resolves with the run id of Redis; rejects unless the store is complete. */
+/** Rejects unless Redis has all account keys. Resolves with the run id of Redis, which is another one after a restart; undefined if it is not known. */
 async function expectComplete({ redis }: VerifyContext): Promise<string | undefined> {
   if (!(await new AccountKeyStore(redis).isComplete())) throw new AccountKeysIncomplete()
   return redis.runId()
 }
 
+/** `keys`: the number of keys that are live in the topic. `differences`: by kind and key. */
 async function compareOnce({ config, source, redis, team, pauseAfterWork, signal }: VerifyContext): Promise<{
   readonly keys: number
   readonly differences: Map<string, Difference>
@@ -58,9 +62,14 @@ async function compareOnce({ config, source, redis, team, pauseAfterWork, signal
 
 const isOf = (team: VerifyContext['team'], id: DocumentId): boolean => team === undefined || teamIdOf(id) === team
 
+/** The content of the account-key store in Redis. */
 export type AccountKeySurvey = {
+  /** `team/key` → the state of the key. */
   readonly states: ReadonlyMap<DocumentId, AccountKeyState>
-  /** Digest → its claims: one for each live key, two if the live records of the key are in two partitions. A look-up needs exactly one claim. */
+  /**
+   * Digest of a key's secret → its claims. Each live key with this digest is a claim, or two if its live records are in two partitions. A look-up finds a key
+   * only if its digest has exactly one claim.
+   */
   readonly claims: ReadonlyMap<Digest, readonly FoundKey[]>
 }
 
@@ -68,7 +77,7 @@ export type AccountKeySurvey = {
 export async function surveyAccountKeys(redis: RedisConnection): Promise<AccountKeySurvey> {
   const { keys: names } = redis
   const states = new Map<DocumentId, AccountKeyState>()
-  // In this order, since a deletion moves a key from `teamKeys` to `deletedKeys`: no key is missed.
+  // In this order, because a deletion moves a key from `teamKeys` to `deletedKeys`: so no key is missed.
   for (const prefix of [names.teamKeys(''), names.deletedKeys('')])
     for await (const [teamId, hash] of scanHashes(redis, prefix))
       for (const [keyId, field] of Object.entries(hash)) {
@@ -87,22 +96,26 @@ export async function surveyAccountKeys(redis: RedisConnection): Promise<Account
 type NewestStates = readonly [AccountKeyState, ...AccountKeyState[]]
 
 /**
- * The expected content of the account-key store, from the records in any order, by the rules of `accountKeyScripts.ts`: a deletion wins, then the highest
- * revision, then a revocation. A digest opens no key if several live keys have it, or its key has live records in two partitions.
+ * Computes the expected content of the account-key store from the records, in any order, by the rules of `accountKeyScripts.ts`. Of several records of a key, a
+ * deletion wins, then the highest revision, then a revocation. The API accepts no key with a digest that several live keys have, and no key with live records
+ * in two partitions.
  */
 export class ExpectedAccountKeys {
   readonly states = new Map<DocumentId, NewestStates>()
+  /** Key → the partition of its last live record. */
   readonly #partitions = new Map<DocumentId, number>()
   /** Keys with live records in two partitions. */
   readonly #inTwoPartitions = new Set<DocumentId>()
 
+  /** Adds a record; ignores one that breaks the contract. */
   apply(record: SourceRecord): void {
     const result = readAccountKeyRecord(record.key, record.value)
     if (!result.ok) return
     const { teamId, entityId, ...state } = result.value
     const id = documentId(teamId, entityId)
     if (state.key !== null) {
-      if ((this.#partitions.get(id) ?? record.partition) !== record.partition) this.#inTwoPartitions.add(id)
+      const earlierPartition = this.#partitions.get(id) ?? record.partition
+      if (earlierPartition !== record.partition) this.#inTwoPartitions.add(id)
       this.#partitions.set(id, record.partition)
     }
     const newest = this.states.get(id)
@@ -112,8 +125,8 @@ export class ExpectedAccountKeys {
   }
 
   /**
-   * Digest → for each live key, what Redis may have (several after concurrent writes of one revision). A key in `#inTwoPartitions` is listed twice, so that its
-   * digest opens nothing.
+   * Digest → the expected claims: one for each live key, two for a key in `#inTwoPartitions`. A claim is a list of what Redis may have for the key: several
+   * if two writers made the same revision at once.
    */
   claims(): ReadonlyMap<Digest, readonly (readonly FoundKey[])[]> {
     const claims = new Map<Digest, FoundKey[][]>()
@@ -129,7 +142,7 @@ export class ExpectedAccountKeys {
   }
 }
 
-/** Positive if `a` is newer than `b`. Two deletions are equal. */
+/** Positive if `a` is newer than `b`, 0 if they are equally new. */
 function orderOf(a: AccountKeyState, b: AccountKeyState): number {
   if (a.key === null || b.key === null) return Number(a.key === null) - Number(b.key === null)
   return a.revision - b.revision || Number(a.key.state === 'revoked') - Number(b.key.state === 'revoked')
@@ -140,9 +153,10 @@ const isAmong = (state: AccountKeyState, states: readonly AccountKeyState[]): bo
 
 const idOf = ({ teamId, keyId }: FoundKey): DocumentId => documentId(teamId, keyId)
 
+/** Adds a difference of the key with this id. */
 type AddDifference = (kind: DifferenceKind, id: DocumentId, detail: string) => void
 
-/** Returns differences by kind and key, so that those of two comparisons can be matched. */
+/** Returns the differences by kind and key, so that those of two comparisons can be matched. Of one kind and key, only the first counts. */
 export function compareAccountKeys(
   expected: ExpectedAccountKeys,
   stored: AccountKeySurvey,
@@ -158,45 +172,50 @@ export function compareAccountKeys(
   return differences
 }
 
-function compareClaims(expected: ExpectedAccountKeys, { claims }: AccountKeySurvey, add: AddDifference): void {
+/** Compares which key a look-up of each digest finds. */
+function compareClaims(expected: ExpectedAccountKeys, stored: AccountKeySurvey, add: AddDifference): void {
   const expectedClaims = expected.claims()
-  for (const [digest, keys] of claims) compareClaim(onlyClaim(keys), onlyClaim(expectedClaims.get(digest)) ?? [], add)
-  for (const [digest, claimants] of expectedClaims) {
-    const keys = claimants.flatMap(([key]) => key ?? [])
+  for (const [digest, storedClaims] of stored.claims)
+    compareClaim(onlyClaim(storedClaims), onlyClaim(expectedClaims.get(digest)) ?? [], add)
+  for (const [digest, claims] of expectedClaims) {
+    const keys = claims.flatMap(([key]) => key ?? [])
     for (const key of keys)
       if (keys.length > 1) add('key-contested', idOf(key), `not accepted: ${reasonFor(keys)}`)
-      else if (onlyClaim(claims.get(digest)) === undefined)
+      else if (onlyClaim(stored.claims.get(digest)) === undefined)
         add('key-missing', idOf(key), `${describe(key)} in the topic, no look-up in Redis finds it`)
   }
 }
 
+/** Why no look-up finds these keys, which have the same digest. */
 function reasonFor(keys: readonly FoundKey[]): string {
   const ids = [...new Set(keys.map(idOf))]
   return ids.length === 1 ? 'its live records are in two partitions' : `${ids.join(', ')} have the same digest`
 }
 
-/** The only claim of a digest, which a look-up finds. */
+/** The only claim of a digest, which a look-up finds; undefined if there are several, or none. */
 const onlyClaim = <T>(claims: readonly T[] = []): T | undefined => (claims.length === 1 ? claims[0] : undefined)
 
+/** `stored`: the key that a look-up in Redis finds. `allowed`: the states of the key that it may find; empty if it is to find none. */
 function compareClaim(stored: FoundKey | undefined, allowed: readonly FoundKey[], add: AddDifference): void {
   if (stored === undefined || allowed.some((key) => isDeepStrictEqual(key, stored))) return
-  const inTopic =
-    allowed[0] === undefined
-      ? 'no single live key in the topic has its digest'
-      : `the topic says ${describe(allowed[0])}`
+  const [inTopic] = allowed
+  const expectation =
+    inTopic === undefined ? 'no single live key in the topic has its digest' : `the topic says ${describe(inTopic)}`
   const kind = isAcceptedWrongly(stored, allowed) ? 'key-accepted' : 'key-differs'
-  add(kind, idOf(stored), `${describe(stored)} in Redis, ${inTopic}`)
+  add(kind, idOf(stored), `${describe(stored)} in Redis, ${expectation}`)
 }
 
-/** Whether the API accepts a key that is unknown, revoked, or expires earlier in the topic. */
+/** Whether the API accepts a key that, in the topic, is unknown, revoked, or expires earlier. */
 const isAcceptedWrongly = (stored: FoundKey, allowed: readonly FoundKey[]): boolean =>
   stored.state === 'active' &&
   !allowed.some((key) => key.state === 'active' && idOf(key) === idOf(stored) && expiryOf(key) >= expiryOf(stored))
+
 const expiryOf = ({ expiresAtMs }: FoundKey): number => expiresAtMs ?? Number.POSITIVE_INFINITY
 
 const describe = (key: FoundKey): string =>
   `${key.state}${key.expiresAtMs === null ? '' : ` until ${new Date(key.expiresAtMs).toISOString()}`} as ${idOf(key)}`
 
+/** Compares the state of each key, also of deleted ones. */
 function compareStates(expected: ExpectedAccountKeys, { states }: AccountKeySurvey, add: AddDifference): void {
   for (const [id, newest] of expected.states) {
     const problem = problemOf(states.get(id), newest)
@@ -208,6 +227,7 @@ function compareStates(expected: ExpectedAccountKeys, { states }: AccountKeySurv
       add('key-differs', id, `revision ${revision} in Redis, none in the topic`)
 }
 
+/** How the stored state of a key differs from its newest states in the topic; undefined if it is one of them. */
 function problemOf(
   stored: AccountKeyState | undefined,
   newest: NewestStates,

@@ -9,8 +9,9 @@ import { toInstant } from '../../src/core/model/instant.ts'
 import { type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
 import type { Difference, Mismatch } from './differenceReport.ts'
 
+/** What is compared of a document's source. */
 type Content = {
-  /** See `contentOf`. */
+  /** Of the source without time of change and position (`contentOf`). */
   readonly digest: Buffer
   /** Epoch ms: `changedAt` of a list document, or `deletedAt` of a tombstone; null for a live detail document. */
   readonly changedAtMs: number | null
@@ -18,6 +19,7 @@ type Content = {
   readonly isTombstone: number
 }
 
+/** A document of the indices. */
 export type ComparedDocument = Content & {
   readonly kind: DocumentKind
   readonly id: DocumentId
@@ -33,34 +35,40 @@ export const comparedOf = (kind: DocumentKind, { id, version, source }: StoredDo
 
 const digestBytes = 16
 const instantLength = '2026-11-21T10:00:00.000Z'.length
+/** Matches `","logPosition":42` after the time of a live document, and `"},"logPosition":42` after that of a tombstone. */
 const positionAfterTime = /^("\}?),"logPosition":\d+/
+/** The most characters that `positionAfterTime` matches. */
 const maxPositionLength = 40
 
 /**
- * Digests the source of a document (half a SHA-256), without the time of change and the position: if a producer has appended one state twice, two right indices
- * may differ in time and position. The time is compared separately (`changedAtLeast`).
+ * Digests the source of a document (half a SHA-256), without the time of change and the position (partition and offset of its record). If a producer has
+ * appended one state twice, two right indices may differ in these. The time is compared separately (`changedAtLeast` in committedTopics.ts).
  */
 export function contentOf(kind: DocumentKind, source: Buffer): Content {
   const isDeleted = isTombstone(source)
-  // The first match is this member: all text of the record comes after the member.
-  const member = isDeleted ? '"deletedAt":"' : '"changedAt":"'
-  const memberAt = isDeleted || isList(kind) ? source.indexOf(member) : -1
-  const start = memberAt + member.length
-  const end = start + instantLength
-  const changedAtMs = memberAt === -1 ? Number.NaN : Date.parse(source.toString('latin1', start, end))
-  const isTimed = !Number.isNaN(changedAtMs)
-  const timeless = isTimed ? Buffer.concat([source.subarray(0, start), withoutPosition(source.subarray(end))]) : source
-  const digest = hash('sha256', timeless, 'buffer').subarray(0, digestBytes)
+  const memberOfTime = isDeleted ? '"deletedAt":"' : '"changedAt":"'
+  // The first match is this member: all text of the record comes after it. A live detail document has no such member, and its record may have any text.
+  const memberIndex = isDeleted || isList(kind) ? source.indexOf(memberOfTime) : -1
+  const timeStart = memberIndex + memberOfTime.length
+  const timeEnd = timeStart + instantLength
+  const changedAtMs = memberIndex === -1 ? Number.NaN : Date.parse(source.toString('latin1', timeStart, timeEnd))
+  const hasTime = !Number.isNaN(changedAtMs)
+  const digested = hasTime
+    ? Buffer.concat([source.subarray(0, timeStart), withoutPosition(source.subarray(timeEnd))])
+    : source
   return {
-    digest,
-    changedAtMs: isTimed ? changedAtMs : null,
+    digest: hash('sha256', digested, 'buffer').subarray(0, digestBytes),
+    changedAtMs: hasTime ? changedAtMs : null,
     isTombstone: Number(isDeleted),
   }
 }
 
+/** `afterTime`: the source from the end of the time on. It begins with the position, if the document has one. */
 function withoutPosition(afterTime: Buffer): Buffer {
-  const [position, before = ''] = positionAfterTime.exec(afterTime.toString('latin1', 0, maxPositionLength)) ?? []
-  return position === undefined ? afterTime : Buffer.concat([Buffer.from(before), afterTime.subarray(position.length)])
+  const match = positionAfterTime.exec(afterTime.toString('latin1', 0, maxPositionLength))
+  if (match === null) return afterTime
+  const [matched, beforePosition = ''] = match
+  return Buffer.concat([Buffer.from(beforePosition), afterTime.subarray(matched.length)])
 }
 
 /** The content as the bulk writer stores it: without repeated JSON names, for which Elasticsearch rejects a document. */
@@ -70,27 +78,31 @@ export function storedContentOf(document: DocumentWrite): Content {
   return contentOf(document.kind, hasRepeatedNames ? withNamesOnce(document).source : document.source)
 }
 
+/** A record of the topics. */
 export type ComparedRecord = {
   readonly type: EntityType
   readonly id: DocumentId
   readonly version: Revision
   readonly partition: number
   readonly offset: bigint
-  /** See `changedAtLeast` (committedTopics.ts). */
+  /** The lowest `changedAt` (epoch ms) that its documents may have (`changedAtLeast` in committedTopics.ts). */
   readonly changedAtLeastMs: number
-  /** 1 if an indexer has committed the record, so that the indices must have its state or a newer one; else 0. */
+  /** 1 if an indexer has committed the record: the indices must have its state or a newer one. Else 0. */
   readonly isCommitted: number
-  /** The digests of its documents; null for a dead letter. */
+  /** The digests of its list document and its detail document; null for a dead letter. */
   readonly list: Uint8Array | null
   readonly detail: Uint8Array | null
 }
 
-/** The version of a rejected record, from which no documents were made. Compaction may have removed, in its favour, the record of the entity's documents. */
+/**
+ * Stands for the version of a rejected record (a dead letter), from which no documents were made. Compaction may have removed the record from which the
+ * entity's documents were made, since the rejected record with the same key is newer.
+ */
 export const deadLetterVersion = 0 as Revision
 
 /**
- * The tables of a temporary file without a name, which the operating system removes when the process ends. It need not survive a crash: there is no journal,
- * and no commit. REAL stores every JavaScript number.
+ * The tables of a temporary file without a name, which the operating system removes when the process ends. The file need not survive a crash: so it has no
+ * journal, and its transaction is never committed. REAL stores every JavaScript number.
  */
 const schema = `
   PRAGMA journal_mode = OFF;
@@ -108,17 +120,23 @@ const schema = `
   ) WITHOUT ROWID;
 `
 
-const pageSize = 200
+const entitiesPerPage = 200
 
 /**
- * Compares each document that is stored or expected with the records of its entity. Its version must be between the highest committed and the highest appended
- * revision: an index may be ahead of the commits. Its content must be that of the record with its version.
+ * A query that compares each document of a kind that is stored or expected with the records of its entity. Its version must be between the highest committed
+ * and the highest appended revision: an index may be ahead of the commits. Its content must be that of the record with its version. The query returns the
+ * entities with the lowest ids above `:after`:
+ * - `page`: the ids of these entities;
+ * - `judged`: the document of each, with its records' versions and with the digest that is expected for its version;
+ * - `timed`: with the lowest time of change that its document may have.
+ *
+ * `digestColumn`: the column of `records` that has the digests of these documents.
  */
-const judgement = (part: 'list' | 'detail'): string => `
+const judgement = (digestColumn: 'list' | 'detail'): string => `
   WITH page AS (
     SELECT id FROM documents WHERE kind = :kind AND id > :after
     UNION SELECT id FROM records WHERE type = :type AND id > :after
-    ORDER BY id LIMIT ${pageSize}
+    ORDER BY id LIMIT ${entitiesPerPage}
   ),
   judged AS (
     SELECT page.id, document.version, document.digest, document.changedAtMs, document.isTombstone, document.isInOtherShare,
@@ -126,7 +144,7 @@ const judgement = (part: 'list' | 'detail'): string => `
       coalesce(max(record.version) FILTER (WHERE record.isCommitted), 0) AS required,
       coalesce(min(record.version) = ${deadLetterVersion}, FALSE) AS hasDeadLetter,
       -- Of two contents under one revision, the first is indexed; the later is a dead letter.
-      (SELECT ${part} FROM records WHERE type = :type AND id = page.id AND version = document.version
+      (SELECT ${digestColumn} FROM records WHERE type = :type AND id = page.id AND version = document.version
         ORDER BY offset LIMIT 1) AS expected
     FROM page
     LEFT JOIN documents AS document ON document.kind = :kind AND document.id = page.id
@@ -135,7 +153,7 @@ const judgement = (part: 'list' | 'detail'): string => `
   ),
   timed AS (
     SELECT *, (SELECT min(changedAtLeastMs) FROM records
-      WHERE type = :type AND id = judged.id AND version = judged.version AND ${part} = expected) AS changedAtLeastMs
+      WHERE type = :type AND id = judged.id AND version = judged.version AND ${digestColumn} = expected) AS changedAtLeastMs
     FROM judged
   )
   SELECT id, version, newest, required, changedAtMs, changedAtLeastMs, CASE
@@ -154,16 +172,22 @@ const judgement = (part: 'list' | 'detail'): string => `
   FROM timed ORDER BY id
 `
 
+/** A row that `judgement` returns. */
 type Row = {
   readonly id: DocumentId
+  /** The version of the document; null if it is not stored. */
   readonly version: number | null
+  /** The highest version among the records; 0 without records, or if all are dead letters. */
   readonly newest: number
+  /** The highest version among the committed records; 0 without any. */
   readonly required: number
   readonly changedAtMs: number | null
   readonly changedAtLeastMs: number | null
+  /** Null if the document is right. */
   readonly problem: Mismatch | null
 }
 
+/** Collects records and documents in a temporary file, and compares them. */
 export class DocumentComparison {
   readonly #database = openDatabase()
   readonly #addRecord = this.#database.prepare(
@@ -181,11 +205,15 @@ export class DocumentComparison {
     this.#addRecord.run(record)
   }
 
-  /** `isInOtherShare`: another share compares the document, which was made from a record there. This share has older records of the entity. */
+  /**
+   * Adds a document, or replaces it by what a later reading has found. `isInOtherShare`: the document was made from a record in a partition of another share,
+   * which compares it. This share has older records of the entity, and only requires that the document is not older.
+   */
   setDocument(document: ComparedDocument, isInOtherShare = false): void {
     this.#setDocument.run({ ...document, isInOtherShare: Number(isInOtherShare) })
   }
 
+  /** Notes that no documents were made from this record. */
   markDeadLetter(type: EntityType, id: string, partition: string, offset: string): void {
     this.#markDeadLetter.run(type, id, partition, offset)
   }
@@ -194,13 +222,16 @@ export class DocumentComparison {
     return Number(this.#database.prepare(`SELECT count(*) AS count FROM ${table}`).get()?.['count'])
   }
 
+  /** Yields the differences of each page of entities, also of pages without any. */
   *differences(): Generator<{ kind: DocumentKind; mismatches: readonly Difference[] }> {
     for (const kind of documentKinds) {
       const statement = this.#database.prepare(judgement(isList(kind) ? 'list' : 'detail'))
-      for (let after: string | undefined = ''; after !== undefined; ) {
+      let after: string | undefined = ''
+      while (after !== undefined) {
         const rows = statement.all({ kind, type: entityTypeOf(kind), after }) as Row[]
         yield { kind, mismatches: rows.flatMap((row) => differenceOf(kind, row)) }
-        after = rows.length < pageSize ? undefined : rows.at(-1)?.id
+        // A page that is not full is the last one.
+        after = rows.length < entitiesPerPage ? undefined : rows.at(-1)?.id
       }
     }
   }
@@ -216,6 +247,7 @@ function openDatabase(): DatabaseSync {
   return database
 }
 
+/** The difference that a row shows; empty if the document is right. */
 function differenceOf(kind: DocumentKind, row: Row): Difference[] {
   const { id, problem } = row
   if (problem === null) return []
@@ -223,15 +255,15 @@ function differenceOf(kind: DocumentKind, row: Row): Difference[] {
 }
 
 function detailOf({ version, newest, required, changedAtMs, changedAtLeastMs }: Row, problem: Mismatch): string {
-  const stored = revision(version ?? 0)
+  const stored = revisionText(version ?? 0)
   switch (problem) {
     case 'missing':
-      return `${revision(required)} in the topic`
+      return `${revisionText(required)} in the topic`
     case 'unexpected':
       return `${stored} in the index, no record in the topic`
     case 'older':
     case 'newer':
-      return `${stored} in the index, ${revision(newest)} in the topic`
+      return `${stored} in the index, ${revisionText(newest)} in the topic`
     case 'content':
       return `${stored} has other bytes than its record`
     case 'time':
@@ -239,4 +271,4 @@ function detailOf({ version, newest, required, changedAtMs, changedAtLeastMs }: 
   }
 }
 
-const revision = (version: number): string => (version === deletedRevision ? 'a deletion' : `revision ${version}`)
+const revisionText = (version: number): string => (version === deletedRevision ? 'a deletion' : `revision ${version}`)

@@ -1,10 +1,11 @@
 import type { DocumentKind } from '../../src/core/elasticsearch/indices.ts'
 import type { DocumentId } from '../../src/core/model/ids.ts'
 
+/** Of each kind, so many differences are listed. Others are only counted. */
 const maxListedPerKind = 1_000
 
 const accountKeyDifferences = ['key-accepted', 'key-deletion', 'key-contested', 'key-missing', 'key-differs'] as const
-/** How the index differs from the topic. `older`: the index has a lower revision. `time`: its `changedAt` is before the append of the record. */
+/** How a document in the index differs from the topic. `older`: it has a lower revision. `time`: its `changedAt` is before the append of its record. */
 const documentDifferences = ['unexpected', 'missing', 'older', 'newer', 'content', 'time'] as const
 export type Mismatch = (typeof documentDifferences)[number]
 export type DifferenceKind =
@@ -20,9 +21,10 @@ const kinds: readonly DifferenceKind[] = [
   ...documentDifferences.flatMap((mismatch) => [mismatch, `${mismatch}-detail`] as const),
   'unlisted-detail',
 ]
-/** Listed, but not counted: the index is usually right. */
+/** Listed, but not counted as differences: the index is usually right. */
 const notedKinds: ReadonlySet<DifferenceKind> = new Set(['newer', 'newer-detail'])
 
+/** `where`: the kind of document, or of Redis' account keys, that differs. `detail`: how, in words. */
 export type Difference = {
   readonly kind: DifferenceKind
   readonly id: DocumentId
@@ -30,6 +32,7 @@ export type Difference = {
   readonly detail: string
 }
 
+/** The differences of one kind. */
 type Group = { count: number; readonly listed: Difference[] }
 
 /** A difference in the output of `--json`. `key`: the record's key in the topic. */
@@ -47,6 +50,7 @@ export type ReportedDifferences = {
   readonly noted: string
 }
 
+/** Collects differences, and reports them by kind. */
 export class DifferenceReport {
   readonly #byKind = new Map<DifferenceKind, Group>()
 
@@ -63,7 +67,7 @@ export class DifferenceReport {
       return group === undefined ? [] : [{ kind, ...group }]
     })
     const counted = groups.filter(({ kind }) => !notedKinds.has(kind))
-    const listOf = (listed: typeof groups): string => listed.map(({ kind, count }) => `${count} ${kind}`).join(', ')
+    const countsIn = (some: typeof groups): string => some.map(({ kind, count }) => `${count} ${kind}`).join(', ')
     const total = counted.reduce((sum, { count }) => sum + count, 0)
     return {
       isEqual: total === 0,
@@ -73,8 +77,8 @@ export class DifferenceReport {
       ]),
       counts: Object.fromEntries(groups.map(({ kind, count }) => [kind, count])),
       differences: groups.flatMap(({ listed }) => listed.map(({ id, ...rest }) => ({ ...rest, key: id }))),
-      summary: total === 0 ? 'equal' : `${total} differences (${listOf(counted)})`,
-      noted: listOf(groups.filter(({ kind }) => notedKinds.has(kind))),
+      summary: total === 0 ? 'equal' : `${total} differences (${countsIn(counted)})`,
+      noted: countsIn(groups.filter(({ kind }) => notedKinds.has(kind))),
     }
   }
 }

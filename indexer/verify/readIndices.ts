@@ -11,15 +11,13 @@ import { multiGet, readWhole, type StoredDocument, scan } from '../../src/core/e
 import { type DocumentId, type EntityType, entityTypes } from '../../src/core/model/ids.ts'
 import { endOfPositions, type LogPosition, logPosition, partitionOf } from '../../src/core/model/logPosition.ts'
 import { comparedOf, type DocumentComparison } from './compareDocuments.ts'
-import type { DifferenceReport } from './differenceReport.ts'
 import { hasPartition } from './share.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
-const maxPartDocuments = 250
-/** The number of documents in a request that reads no sources. */
-const idsPerRequest = 2_000
+/** The most documents in one answer. An answer is also bounded to about a megabyte (`scan`). */
+const maxDocumentsAtOnce = 250
 
-/** Reads every document of the indices, each index in one snapshot. If the context has a team, reads only documents with its routing. */
+/** Reads every document of the indices into the comparison, each index in one snapshot. If the context has a team, reads only documents with its routing. */
 export async function readIndices(
   context: VerifyContext,
   indices: Indices,
@@ -34,8 +32,9 @@ export async function readIndices(
 }
 
 /**
- * Reads the documents of the context's share: list documents by the partition of their position, and the detail documents of the same entities. The first
- * share also reads the list documents without a position: tombstones that a rebuild has copied from a replaced log.
+ * Reads the documents of the context's share into the comparison: the list documents whose position (partition and offset of their record) is in the share's
+ * partitions, and the detail documents of the same entities. Share 0 also reads the list documents without a position: tombstones that a rebuild has copied
+ * from a replaced log.
  *
  * `partitions`: for each type of entities, the numbers of all partitions of its topic.
  */
@@ -49,11 +48,11 @@ export async function readShareOfIndices(
   for (const type of entityTypes) {
     const [list, detail] = kindsOf[type]
     const filters = [...ofTeam(context), ofShare(context, partitions[type])]
-    for await (const documents of readIndex(context, indices, list, filters)) {
-      for (const document of documents) comparison.setDocument(comparedOf(list, document))
-      const ids = documents.map(({ id }) => id)
-      for await (const details of readWhole(elasticsearch, indices[detail], ids, { signal })) {
-        for (const document of details) comparison.setDocument(comparedOf(detail, document))
+    for await (const listDocuments of readIndex(context, indices, list, filters)) {
+      for (const document of listDocuments) comparison.setDocument(comparedOf(list, document))
+      const ids = listDocuments.map(({ id }) => id)
+      for await (const detailDocuments of readWhole(elasticsearch, indices[detail], ids, { signal })) {
+        for (const document of detailDocuments) comparison.setDocument(comparedOf(detail, document))
         await pauseAfterWork()
       }
     }
@@ -61,35 +60,8 @@ export async function readShareOfIndices(
 }
 
 /**
- * Reports detail documents without a list document, which `readShareOfIndices` reads in no share. Each share searches one slice of the detail documents,
- * whatever their partitions: only positions of list documents name partitions.
- */
-export async function reportUnlistedDetails(
-  context: VerifyContext,
-  indices: Indices,
-  differences: DifferenceReport,
-): Promise<void> {
-  const { elasticsearch, share, pauseAfterWork, signal } = context
-  const slice = { id: String(share.number), max: share.count }
-  for (const type of entityTypes) {
-    const [list, detail] = kindsOf[type]
-    const search = { query: { bool: { filter: ofTeam(context) } }, slice, size: idsPerRequest, _source: false }
-    const unlisted: DocumentId[] = []
-    for await (const details of scan(elasticsearch, indices[detail], search, { signal })) {
-      const ids = details.map(({ id }) => id)
-      unlisted.push(...(await withoutDocument(context, indices[list], ids)))
-      await pauseAfterWork()
-    }
-    // Compares once more: an indexer may have written both documents of an entity between the two requests.
-    for (let at = 0; at < unlisted.length; at += idsPerRequest)
-      for (const id of await withoutDocument(context, indices[list], unlisted.slice(at, at + idsPerRequest)))
-        differences.add({ kind: 'unlisted-detail', id, where: detail, detail: `has no document in ${list}` })
-  }
-}
-
-/**
- * Reads the differing documents a second time: at the first reading, a write may have been in flight. Searches only the shard of each document's team. For a
- * document in another shard, the first reading counts.
+ * Reads the differing documents (`ids`) a second time: at the first reading, a write may have been in flight. Reads each only from the shard of its team. A
+ * document that somebody has written to another shard is not found there: for it, the first reading counts.
  */
 export async function readAgain(
   context: VerifyContext,
@@ -99,11 +71,13 @@ export async function readAgain(
   comparison: DocumentComparison,
 ): Promise<void> {
   const { elasticsearch, signal } = context
-  const others = await inOtherShares(context, indices[kindsOf[entityTypeOf(kind)][0]], ids)
+  const [list] = kindsOf[entityTypeOf(kind)]
+  const inOthers = await inOtherShares(context, indices[list], ids)
   for await (const documents of readWhole(elasticsearch, indices[kind], ids, { signal }))
-    for (const document of documents) comparison.setDocument(comparedOf(kind, document), others.has(document.id))
+    for (const document of documents) comparison.setDocument(comparedOf(kind, document), inOthers.has(document.id))
 }
 
+/** Yields the documents that match the filters, and reports the progress. */
 async function* readIndex(
   { elasticsearch, report, signal }: VerifyContext,
   indices: Indices,
@@ -113,30 +87,32 @@ async function* readIndex(
   const query = { bool: { filter } }
   const { count } = await elasticsearch.count({ index: indices[kind], query }, { signal })
   let documentsRead = 0
-  for await (const part of scan(elasticsearch, indices[kind], { query, size: maxPartDocuments }, { signal })) {
-    yield part
-    documentsRead += part.length
+  for await (const documents of scan(elasticsearch, indices[kind], { query, size: maxDocumentsAtOnce }, { signal })) {
+    yield documents
+    documentsRead += documents.length
     report.progress(`${kind} read`, documentsRead, count)
   }
 }
 
-const ofTeam = ({ team }: VerifyContext): estypes.QueryDslQueryContainer[] =>
+/** Finds the documents of the context's team; without a team, all. */
+export const ofTeam = ({ team }: VerifyContext): estypes.QueryDslQueryContainer[] =>
   team === undefined ? [] : [{ term: { _routing: team } }]
 
+/** Finds the list documents of the context's share. `partitions`: the numbers of all partitions of the topic. */
 function ofShare({ share }: VerifyContext, partitions: readonly number[]): estypes.QueryDslQueryContainer {
   const positionsIn = (partition: number): estypes.QueryDslQueryContainer => ({
     range: { logPosition: { gte: logPosition({ partition, offset: 0n }), lt: endOfPositions(partition) } },
   })
   const own = partitions.filter((partition) => hasPartition(share, partition)).map(positionsIn)
-  const notInPartitions = { bool: { must_not: partitions.map(positionsIn) } }
+  const inNoPartition = { bool: { must_not: partitions.map(positionsIn) } }
   return {
-    bool: { should: share.number === 0 ? [...own, notInPartitions] : own, minimum_should_match: 1 },
+    bool: { should: share.number === 0 ? [...own, inNoPartition] : own, minimum_should_match: 1 },
   }
 }
 
 /**
- * The entities whose list documents have positions in partitions of other shares. Records of such an entity are in several partitions, as happens when partitions
- * are added.
+ * Those of the entities whose list documents have positions in partitions of other shares. Records of such an entity are in several partitions: partitions were
+ * added to the topic.
  */
 async function inOtherShares(
   { elasticsearch, share, signal }: VerifyContext,
@@ -150,13 +126,4 @@ async function inOtherShares(
     return position !== undefined && !hasPartition(share, partitionOf(position))
   })
   return new Set(inOthers.flatMap((document) => document?.id ?? []))
-}
-
-async function withoutDocument(
-  { elasticsearch, signal }: VerifyContext,
-  index: PhysicalIndex,
-  ids: readonly DocumentId[],
-): Promise<DocumentId[]> {
-  const documents = await multiGet(elasticsearch, index, ids, [], { signal })
-  return ids.filter((_, at) => documents[at] === undefined)
 }

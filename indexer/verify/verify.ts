@@ -9,8 +9,9 @@ import { CommittedTopics } from './committedTopics.ts'
 import { verifyAccountKeys } from './compareAccountKeys.ts'
 import { DocumentComparison } from './compareDocuments.ts'
 import { DifferenceReport } from './differenceReport.ts'
-import { readAgain, readIndices, readShareOfIndices, reportUnlistedDetails } from './readIndices.ts'
+import { readAgain, readIndices, readShareOfIndices } from './readIndices.ts'
 import { readShare, type Share, wholeShare } from './share.ts'
+import { reportUnlistedDetails } from './unlistedDetails.ts'
 import { pausesAsLongAsItWorked, type VerifyContext } from './verifyContext.ts'
 
 const exitCodes = { equal: 0, different: 1, notJudged: 2 }
@@ -27,7 +28,7 @@ export const command = new Command()
   .addHelpText('after', '\nExit code 0: equal. 1: with differences. 2: could not be judged.')
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exitCodes.notJudged))
   .action(async ({ team, share, json }: { team?: TeamId; share: Share; json?: true }) => {
-    // Otherwise Node would exit with code 1, which means that there are differences.
+    // Without this handler, Node would exit with code 1, which means that there are differences.
     process.on('uncaughtException', (error) => {
       process.stderr.write(`verify: ${summaryOf(error)}\n`)
       process.exit(exitCodes.notJudged)
@@ -45,8 +46,8 @@ export const command = new Command()
   })
 
 /**
- * Compares every document and every account key with the topics. Of several shares, each compares the documents of its partitions; only share 0 compares the
- * account keys. Resolves with `lines` (the listed differences, then a line with the result) and with `result`, the object for `--json`. Rejects if indices,
+ * Compares every document and every account key with the topics. Of several shares, each compares the documents of its partitions, and share 0 also compares
+ * the account keys. Resolves with `lines` (the listed differences, then a line with the result) and with `result`, the object for `--json`. Rejects if indices,
  * commits or Redis are incomplete, or were replaced meanwhile.
  */
 export async function verify(context: VerifyContext) {
@@ -68,11 +69,19 @@ export async function verify(context: VerifyContext) {
 type DocumentCounts = {
   readonly documents: number
   readonly records: number
-  /** A number of offsets, see `CommittedTopics`. */
+  /** The number of offsets that were not committed when the comparison started. */
   readonly uncommitted: number
 }
 
-/** A record that indexers have committed must be indexed; a later record need not be. Rejects if indices or topics were replaced meanwhile. */
+/**
+ * Compares the documents of the serving generation (the four indices that readers search) with the topics. A record that indexers have committed must be
+ * indexed; a later record need not be.
+ * 1. Reads the committed records, then the documents, then the records that were appended meanwhile.
+ * 2. Compares. Reads the documents that differ once more: a write may have been under way.
+ * 3. If documents differed, reads the records that were appended meanwhile, and the dead letters. Compares again, and reports what still differs.
+ *
+ * Rejects if indices or topics were replaced meanwhile.
+ */
 export async function verifyDocuments(context: VerifyContext, differences: DifferenceReport): Promise<DocumentCounts> {
   const { report, share, pauseAfterWork } = context
   const topics = await CommittedTopics.read(context)
@@ -91,7 +100,7 @@ export async function verifyDocuments(context: VerifyContext, differences: Diffe
     report.step('digests are compared')
     let isEqual = true
     for (const { kind, mismatches } of comparison.differences()) {
-      isEqual &&= mismatches.length === 0
+      if (mismatches.length > 0) isEqual = false
       const ids = mismatches.map(({ id }) => id)
       await readAgain(context, indices, kind, ids, comparison)
       await pauseAfterWork()
@@ -117,13 +126,13 @@ export async function verifyDocuments(context: VerifyContext, differences: Diffe
 }
 
 /**
- * Marks dead letters, so that their records are not expected in the indices. Such a record may fulfil the contract: Elasticsearch has rejected it, or had
- * stored other content under its revision.
+ * Marks the records of dead letters in the comparison, so that they are not expected in the indices. Such a record may fulfil the contract: Elasticsearch has
+ * rejected it, or had stored other content under its revision.
  */
 async function markDeadLetters(
   { config, source, pauseAfterWork, signal }: VerifyContext,
   comparison: DocumentComparison,
-) {
+): Promise<void> {
   await source.readTopic({
     topic: config.TOPIC_DEAD_LETTERS,
     signal,

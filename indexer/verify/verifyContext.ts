@@ -3,6 +3,7 @@ import type { TeamId } from '../../src/core/model/ids.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import type { Share } from './share.ts'
 
+/** What a verification compares, and the tools for it. */
 export type VerifyContext = CommandTools & {
   /** Compares only documents and keys of this team; undefined for all teams. */
   readonly team: TeamId | undefined
@@ -14,13 +15,13 @@ export type VerifyContext = CommandTools & {
 const minWorkMs = 20
 const maxPauseMs = 1_000
 
-/** Returns a `pauseAfterWork`: once 20 ms of work have passed since the last pause, it pauses as long as this work took, for a second at most. */
+/** Returns a `pauseAfterWork`. Once 20 ms of work have passed since its last pause, it pauses as long as this work took, for a second at most. */
 export function pausesAsLongAsItWorked(signal: AbortSignal): () => Promise<void> {
-  let sinceMs = performance.now()
+  let pauseEndedMs = performance.now()
   return async () => {
-    const workedMs = performance.now() - sinceMs
+    const workedMs = performance.now() - pauseEndedMs
     if (workedMs < minWorkMs) return
     await sleep(Math.min(workedMs, maxPauseMs), undefined, { signal })
-    sinceMs = performance.now()
+    pauseEndedMs = performance.now()
   }
 }

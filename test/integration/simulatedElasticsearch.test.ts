@@ -247,6 +247,41 @@ describe.each([
     expect(found.map(({ version }) => version)).toEqual([1])
   })
 
+  test('a reconciliation compares shards at once, and an error in one ends the comparison of the other', async () => {
+    const teams = Array.from({ length: 20 }, () => `team-${randomUUID()}` as TeamId)
+    const documents = teams.flatMap((each) =>
+      submissionWrites(submissionRecord(each, 'a', 1), recordedAt(instant), true),
+    )
+    await write(documents)
+    const { elasticsearch } = clients
+    const bothShardsCompared = Promise.withResolvers<void>()
+    let comparisons = 0
+    let endedBySignal = 0
+    const failOnce = async (
+      ...[params, sent]: Parameters<typeof elasticsearch.transport.request>
+    ): Promise<unknown> => {
+      if (params.path !== `/${second.indices.submissions}/_mget`)
+        return await elasticsearch.transport.request(params, sent)
+      comparisons++
+      if (comparisons === 1) {
+        await bothShardsCompared.promise
+        throw new Error('the first shard is not answered')
+      }
+      bothShardsCompared.resolve()
+      await new Promise((resolve) => sent?.signal?.addEventListener('abort', resolve))
+      endedBySignal++
+      throw sent?.signal?.reason
+    }
+    const transport = withMembers(elasticsearch.transport, { request: failOnce })
+    const failing = withMembers(elasticsearch, { transport }) as unknown as Clients['elasticsearch']
+    const tools = { config, elasticsearch: failing, report, signal }
+    const reconciliation = new Reconciliation(tools, first, second, new Set())
+    await expect(reconciliation.pass()).rejects.toThrow('the first shard is not answered')
+    expect([comparisons, endedBySignal]).toEqual([2, 1])
+    await expect(reconciliation.pass()).rejects.toThrow()
+    expect(comparisons).toBe(2)
+  })
+
   test('an index can be counted, and read completely for a verification', async () => {
     const before = await documentsIn('submissions')
     await write([...submission('a'), ...submission('b')])

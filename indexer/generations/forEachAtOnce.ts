@@ -1,0 +1,27 @@
+/**
+ * Calls `work` for each item, for at most `maxAtOnce` items at a time. After the first error:
+ * 1. calls `onFirstError`, which is to end the work on the other items;
+ * 2. starts no further item, and waits until the work on the other items has ended;
+ * 3. rejects with that error.
+ */
+export async function forEachAtOnce<Item>(
+  items: readonly Item[],
+  maxAtOnce: number,
+  work: (item: Item) => Promise<void>,
+  onFirstError: (error: unknown) => void,
+): Promise<void> {
+  const errors: unknown[] = []
+  const remaining = items.values()
+  const workOnRemaining = async (): Promise<void> => {
+    // All workers share this iterator: each item goes to one worker.
+    for (const item of remaining) {
+      if (errors.length > 0) return
+      await work(item).catch((error: unknown) => {
+        errors.push(error)
+        if (errors.length === 1) onFirstError(error)
+      })
+    }
+  }
+  await Promise.all(Array.from({ length: maxAtOnce }, workOnRemaining))
+  if (errors.length > 0) throw errors[0]
+}

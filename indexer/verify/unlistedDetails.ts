@@ -1,0 +1,62 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Indices, kindsOf, type PhysicalIndex } from '../../src/core/elasticsearch/indices.ts'
+import { multiGet, scan } from '../../src/core/elasticsearch/readDocuments.ts'
+import { type DocumentId, entityTypes } from '../../src/core/model/ids.ts'
+import type { DifferenceReport } from './differenceReport.ts'
+import { ofTeam } from './readIndices.ts'
+import type { VerifyContext } from './verifyContext.ts'
+
+/** The number of documents in a request that reads no sources. */
+const idsPerRequest = 2_000
+/** So many ids take a few megabytes. */
+const maxUnlisted = 20_000
+/** Longer than an indexer takes between its writes of the two documents of an entity: both are in one bulk request. */
+const pauseMs = 1_000
+
+/**
+ * Reports the detail documents without a list document, which `readShareOfIndices` reads in no share. Each share searches one slice (a part of equal size) of
+ * the detail documents, whatever their partitions: only positions of list documents name partitions.
+ *
+ * Whether the list document exists is read twice, at least a second apart: an indexer may write both documents between the search and the first reading. Ids
+ * without a list document wait in memory for the second reading. When there are 20,000, these are read again and reported at once, before the search goes on.
+ * So each detail document is read at most twice and reported at most once, and memory stays bounded though every list document is lost.
+ */
+export async function reportUnlistedDetails(
+  context: VerifyContext,
+  indices: Indices,
+  differences: DifferenceReport,
+): Promise<void> {
+  const { elasticsearch, share, pauseAfterWork, signal } = context
+  const slice = { id: String(share.number), max: share.count }
+  for (const type of entityTypes) {
+    const [list, detail] = kindsOf[type]
+    const reportStillUnlisted = async (ids: readonly DocumentId[]): Promise<void> => {
+      if (ids.length > 0) await sleep(pauseMs, undefined, { signal })
+      for (let start = 0; start < ids.length; start += idsPerRequest)
+        for (const id of await withoutDocument(context, indices[list], ids.slice(start, start + idsPerRequest)))
+          differences.add({ kind: 'unlisted-detail', id, where: detail, detail: `has no document in ${list}` })
+    }
+    const search = { query: { bool: { filter: ofTeam(context) } }, slice, size: idsPerRequest, _source: false }
+    let unlisted: DocumentId[] = []
+    for await (const details of scan(elasticsearch, indices[detail], search, { signal })) {
+      const ids = details.map(({ id }) => id)
+      unlisted.push(...(await withoutDocument(context, indices[list], ids)))
+      if (unlisted.length >= maxUnlisted) {
+        await reportStillUnlisted(unlisted)
+        unlisted = []
+      }
+      await pauseAfterWork()
+    }
+    await reportStillUnlisted(unlisted)
+  }
+}
+
+/** Those of the ids that have no document in the index. */
+async function withoutDocument(
+  { elasticsearch, signal }: VerifyContext,
+  index: PhysicalIndex,
+  ids: readonly DocumentId[],
+): Promise<DocumentId[]> {
+  const documents = await multiGet(elasticsearch, index, ids, [], { signal })
+  return ids.filter((_, number) => documents[number] === undefined)
+}
