@@ -40,6 +40,9 @@ export type BatchWriterOptions = BulkCalls & {
   onBlocked(failure: BulkFailure | undefined): void
 }
 
+/** The record that has waited longest after a failure, for how long (ms), and its last error. */
+export type BlockedRecord = { readonly name: string; readonly reason: string; readonly forMs: number }
+
 /**
  * Sends the documents of a batch (`bulkApi.ts`). By its results (`bulkFailure.ts`), each record is finished, rejected, put back into the queue at once, or
  * returned to be sent after a backoff.
@@ -56,16 +59,17 @@ export class BatchWriter {
   }
 
   health(): CheckOutcome {
-    const [longest] = this.#blocked.values()
-    if (longest === undefined) return passed
+    const blocked = this.blocked()
+    if (blocked === undefined) return passed
     const others = this.#blocked.size === 1 ? '' : ` and ${this.#blocked.size - 1} others`
-    const seconds = Math.floor(this.blockedMs() / 1_000)
-    return failed(`no progress for ${seconds} s at ${longest.name}${others}: ${longest.reason}`)
+    const seconds = Math.floor(blocked.forMs / 1_000)
+    return failed(`no progress for ${seconds} s at ${blocked.name}${others}: ${blocked.reason}`)
   }
 
-  blockedMs(): number {
+  blocked(): BlockedRecord | undefined {
     const [longest] = this.#blocked.values()
-    return longest === undefined ? 0 : this.#options.elapsedMs() - longest.sinceMs
+    if (longest === undefined) return undefined
+    return { name: longest.name, reason: longest.reason, forMs: this.#options.elapsedMs() - longest.sinceMs }
   }
 
   /** Rejects only because of a bug, and once the writer is stopped. */

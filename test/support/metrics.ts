@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Registry } from 'prom-client'
 import { pipelineMetrics } from '../../indexer/metrics.ts'
-import { indexerMetrics } from '../../indexer/status/observe.ts'
+import { indexerMetrics } from '../../indexer/status/indexerMetrics.ts'
 import { AnswerCache } from '../../src/api/answerCache.ts'
 import { rejectionReasons as apiRejectionReasons } from '../../src/api/errors.ts'
 import { parameterReader } from '../../src/api/parameters.ts'
@@ -58,10 +58,16 @@ function registerApi(registry: Registry): void {
 function registerIndexer(registry: Registry): void {
   pipelineMetrics(registry, [])
   const nothing = {
-    ...{ maxInFlightBytes: 0, inFlightBytes: 0, writerBlockedMs: 0, partitions: [] },
-    ...{ watermarkMs: undefined, clockOffsetMs: undefined, generation: undefined },
+    ...{ maxInFlightBytes: 0, inFlightBytes: 0, obstacles: [], partitions: [], pausedTopics: [] },
+    ...{ watermarkMs: undefined, clockOffsetMs: undefined, hasAppendTimes: true, generation: undefined },
   }
-  const unknown = { group: undefined, watermarkMs: undefined, redisMemory: undefined, indices: undefined }
+  const unknown = {
+    group: undefined,
+    rebuild: undefined,
+    watermarkMs: undefined,
+    redisMemory: undefined,
+    indices: undefined,
+  }
   indexerMetrics(
     registry,
     () => nothing,

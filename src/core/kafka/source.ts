@@ -26,6 +26,13 @@ export type NewTopic = { readonly topic: string; readonly partitions: number; re
 
 export type ReadSetting = (topic: string, name: string) => string
 
+/** A live member of a group. `host`: the address from which it reached Kafka. While the group is balanced anew, no member has partitions. */
+export type DescribedMember = {
+  readonly id: string
+  readonly host: string
+  readonly partitions: readonly TopicPartition[]
+}
+
 /** Requests reject if no broker answers. */
 export interface KafkaSource {
   readonly ping: () => Promise<void>
@@ -38,7 +45,7 @@ export interface KafkaSource {
   readonly forgetLeaders: () => void
   /** Leaves out partitions without a commit. */
   readonly committedOffsets: (groupId: string, topics: readonly string[]) => Promise<PartitionCommit[]>
-  readonly groupMembers: (groupId: string) => Promise<TopicPartition[][]>
+  readonly groupMembers: (groupId: string) => Promise<DescribedMember[]>
   readonly groupMember: (options: GroupOptions) => GroupMember
   readonly readTopic: (options: ReadOptions) => Promise<void>
   readonly close: () => Promise<void>
@@ -90,7 +97,14 @@ export function kafkaSource(kafka: Kafka): KafkaSource {
       const { groups } = await send((admin) => admin.describeGroups([groupId]))
       const { decode } = kafkajs.AssignerProtocol.MemberAssignment
       const members = groups.flatMap((group) => group.members)
-      return members.map(({ memberAssignment }) => partitionsIn(decode(memberAssignment)?.assignment ?? {}))
+      return members.map(({ memberId: id, clientHost, memberAssignment }) => {
+        // Kafka returns `/10.0.0.5`.
+        return {
+          id,
+          host: clientHost.replace(/^.*\//, ''),
+          partitions: partitionsIn(decode(memberAssignment)?.assignment ?? {}),
+        }
+      })
     },
     groupMember: (options) => groupMember(kafka, options),
     readTopic: (options) => readTopic(kafka, options),

@@ -93,7 +93,7 @@ async function send({ client, keys }: RedisConnection, id: DocumentId, hour: str
     ...[`asked/${type}`, toInstant(askedAtMs)],
     ...(readTo === undefined ? [] : [`read/${type}`, readTo]),
   ])
-  const feedName = keys.feedUse(teamId, keyId)
+  const feedName = keys.feedUse(id)
   if (feeds.length > 0) sent.push(client.hset(feedName, ...feeds), client.expire(feedName, feedLifeSeconds))
   await Promise.all(sent)
 }

@@ -1,4 +1,4 @@
-import { type EntityId, type EntityType, entityTypes, type TeamId } from '../model/ids.ts'
+import { documentId, type EntityId, type EntityType, entityTypes, type TeamId } from '../model/ids.ts'
 import type { Instant } from '../model/instant.ts'
 import { countedUses, hourOf, type UseCounts } from './keyUse.ts'
 import type { RedisConnection } from './redis.ts'
@@ -28,7 +28,7 @@ export async function readKeyUse(
   const hours = Array.from({ length: hoursOfDay + 1 }, (_, ago) => hourOf(nowMs - ago * hourMs))
   const [counted, feeds] = await Promise.all([
     Promise.all(hours.map((hour) => client.hgetall(keys.keyUse(hour, teamId)))),
-    Promise.all(keyIds.map((keyId) => client.hgetall(keys.feedUse(teamId, keyId)))),
+    Promise.all(keyIds.map((keyId) => client.hgetall(keys.feedUse(documentId(teamId, keyId))))),
   ])
   return new Map(
     keyIds.map((keyId, at) => {
@@ -57,7 +57,8 @@ export function sumOfLast(hours: number, byHour: readonly UseCounts[], nowMs: nu
   return { requests: sumOf('requests'), refusals: sumOf('refusals'), mistakes: sumOf('mistakes') }
 }
 
-const feedsIn = (fields: Readonly<Record<string, string>>): FeedRead[] =>
+/** The feeds in the hash of a key (`RedisKeys.feedUse`). */
+export const feedsIn = (fields: Readonly<Record<string, string>>): FeedRead[] =>
   entityTypes.flatMap((type) => {
     const askedAt = fields[`asked/${type}`]
     if (askedAt === undefined) return []

@@ -1,5 +1,5 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
-import type { Digest, EntityId, EntityType, TeamId, TeamList } from '../model/ids.ts'
+import type { Digest, DocumentId, EntityType, TeamId, TeamList } from '../model/ids.ts'
 
 /** Type, lifetime, content and writer of every key in Redis. A function that is called with `''` returns the prefix of all keys of its kind. */
 export interface RedisKeys {
@@ -19,7 +19,7 @@ export interface RedisKeys {
   /** Hash, 25 h, for each hour, `<what>/<key id>` → number: about how many requests, refusals (429) and mistakes (400) a key had. `countKeyUse`. */
   readonly keyUse: (hour: string, teamId: TeamId) => string
   /** Hash, 90 d, for each key: when it asked for changes last, and until when it has them all. `countKeyUse`. */
-  readonly feedUse: (teamId: TeamId, keyId: EntityId) => string
+  readonly feedUse: (key: DocumentId | '') => string
   /** String: random text, replaced once a change of the list is searchable. `publishVisiblePositions`; the first text: `freshnessLua`. */
   readonly changeToken: (list: TeamList | '') => string
   /** String, JSON, 15 min: the user of a session of the settings area, under the SHA-256 of the session id. src/settings/sessions.ts. */
@@ -52,6 +52,8 @@ export interface RedisKeys {
   readonly keyChanges: (teamId: TeamId) => string
   /** String, JSON, 6 s: the rebuild that members may join. `announceRebuild`. */
   readonly announcedRebuild: string
+  /** String, JSON, 7 d: how far the last rebuild has come; removed at its end. `storeRebuildProgress`. */
+  readonly rebuildProgress: string
   /** Prefix of strings, 60 s: the requests of a key in its rate-limit window. `countRequests`. */
   readonly limitPrefix: string
 }
@@ -64,7 +66,7 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   accountKeyReplay: (token) => `${prefix}:account-key-replay:${token}`,
   lastUse: (teamId) => `${prefix}:last-use:${teamId}`,
   keyUse: (hour, teamId) => `${prefix}:key-use:${hour}:${teamId}`,
-  feedUse: (teamId, keyId) => `${prefix}:feed-use:${teamId}/${keyId}`,
+  feedUse: (key) => `${prefix}:feed-use:${key}`,
   changeToken: (list) => `${prefix}:change-token:${list}`,
   session: (digest) => `${prefix}:session:${digest}`,
   usedSignIn: (digest) => `${prefix}:used-sign-in:${digest}`,
@@ -76,5 +78,6 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   switchLock: `${prefix}:switch-lock`,
   keyChanges: (teamId) => `${prefix}:key-changes:${teamId}`,
   announcedRebuild: `${prefix}:announced-rebuild`,
+  rebuildProgress: `${prefix}:rebuild-progress`,
   limitPrefix: `${prefix}:limit`,
 })

@@ -4,14 +4,14 @@ const namesAtOnce = 500
 
 /**
  * Yields [rest of the name, fields] for each hash whose name begins with `prefix` (without glob characters). SCAN returns names in pages: concurrent
- * writes may be included or not, and a hash may come twice.
+ * writes may be included or not, and a hash may come twice. Ends early when `signal` aborts.
  */
-export async function* scanHashes({ client }: Pick<RedisConnection, 'client'>, prefix: string) {
+export async function* scanHashes({ client }: Pick<RedisConnection, 'client'>, prefix: string, signal?: AbortSignal) {
   let cursor = '0'
   do {
     const [next, names] = await client.scan(cursor, 'MATCH', `${prefix}*`, 'COUNT', namesAtOnce)
     const hashes = await Promise.all(names.map((name) => client.hgetall(name)))
     for (const [at, hash] of hashes.entries()) yield [(names[at] ?? '').slice(prefix.length), hash] as const
     cursor = next
-  } while (cursor !== '0')
+  } while (cursor !== '0' && signal?.aborted !== true)
 }
