@@ -10,6 +10,7 @@ import { requestMetrics } from '../../src/core/http/requestLog.ts'
 import { processMetrics } from '../../src/core/monitoring/metrics.ts'
 import { measureCalls } from '../../src/core/process/openStores.ts'
 import { rejectionReasons } from '../../src/settings/errors.ts'
+import { observedState, ownState } from './observedState.ts'
 
 /** The letters of the processes in docs/metrics.md. */
 export type Process = 'A' | 'I' | 'S'
@@ -57,21 +58,10 @@ function registerApi(registry: Registry): void {
 
 function registerIndexer(registry: Registry): void {
   pipelineMetrics(registry, [])
-  const nothing = {
-    ...{ maxInFlightBytes: 0, inFlightBytes: 0, obstacles: [], partitions: [], pausedTopics: [] },
-    ...{ watermarkMs: undefined, clockOffsetMs: undefined, hasAppendTimes: true, generation: undefined },
-  }
-  const unknown = {
-    group: undefined,
-    rebuild: undefined,
-    watermarkMs: undefined,
-    redisMemory: undefined,
-    indices: undefined,
-  }
   indexerMetrics(
     registry,
-    () => nothing,
-    () => ({ ...unknown, visibleMs: () => undefined }),
+    () => ownState(),
+    () => observedState(),
     () => [],
     () => 0,
   )
