@@ -10,7 +10,7 @@ type CountedUse = (typeof countedUses)[number]
 /** How often a key was used in some time. */
 export type UseCounts = Readonly<Record<CountedUse, number>>
 
-/** Counts what keys are used for, for the settings area. Nothing waits for it, or fails with it. */
+/** Counts what keys are used for, for the settings area and the status page. Nothing waits for it, or fails with it. */
 export interface KeyUse {
   /** Counts a request of a key that was accepted. `status`: of its answer. */
   count(key: UsedKey, status: number): void
