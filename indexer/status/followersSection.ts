@@ -3,8 +3,6 @@ import type { Follower, Followers } from '../../src/core/redis/readFollowers.ts'
 import { counted, duration, timeOfDay } from './format.ts'
 import type { Answer } from './observe.ts'
 
-const feeds = { forms: 'forms', submissions: 'submissions' } as const
-
 export function followersSection(followers: Answer<Followers> | undefined, nowMs: number): Html {
   if (followers === undefined)
     return html`<section><h2>Followers of the change feed</h2><p class="card">Not known yet.</p></section>`
@@ -33,10 +31,10 @@ function oldestText(slowest: readonly Follower[], nowMs: number): Html | string 
 function table(slowest: readonly Follower[], nowMs: number): Html {
   const ago = (instant: string): string => `${duration(Math.max(0, nowMs - Date.parse(instant)) / 1_000)} ago`
   const row = ({ teamId, keyId, type, askedAt, readTo }: Follower): Html =>
-    html`<tr><th scope="row">${teamId}/${keyId}</th><td>${feeds[type]}</td><td class="number">${ago(askedAt)}</td><td class="number">${readTo === null ? 'not to the end yet' : timeOfDay(Date.parse(readTo), nowMs)}</td></tr>`
+    html`<tr><th scope="row">${teamId}/${keyId} <span class="text-light">${type}</span></th><td class="number">${ago(askedAt)}</td><td class="number">${readTo === null ? 'not to the end yet' : timeOfDay(Date.parse(readTo), nowMs)}</td></tr>`
   return html`<table>
 <caption>The ten that are furthest behind, up to a minute ago</caption>
-<thead><tr><th scope="col">Team and key</th><th scope="col">Feed</th><th scope="col" class="number">Asked</th><th scope="col" class="number">Read up to</th></tr></thead>
+<thead><tr><th scope="col">Team, key and feed</th><th scope="col" class="number">Asked</th><th scope="col" class="number">Read up to</th></tr></thead>
 <tbody>${slowest.map(row)}</tbody>
 </table>`
 }

@@ -37,7 +37,7 @@ export function indexersTable(own: OwnState, { group, visibleMs }: Observed, now
     const silent = Math.max(0, nowMs - committedAtMs) / 1_000
     const lastCommit = committedAtMs === 0 ? 'not known' : `${duration(silent)} ago`
     const level = committedAtMs > 0 && silent > silentSeconds ? 'danger' : undefined
-    return html`<tr><th scope="row">${numbers.get(id)} <span class="text-light">${host}</span> ${id === thisId ? badge('success', 'this') : ''}</th><td>${owned.length === 0 ? 'none' : partitionsText(owned)}</td><td class="number">${count(owned.reduce((sum, { behindRecords }) => sum + behindRecords, 0))}</td><td class="number">${level === undefined ? lastCommit : badge(level, lastCommit)}</td></tr>`
+    return html`<tr><th scope="row">${numbers.get(id)} <span class="text-light">${host}</span> ${id === thisId ? badge('success', 'this') : ''} <span class="owned">${owned.length === 0 ? 'no partition' : partitionsText(owned)}</span></th><td class="number">${count(owned.reduce((sum, { behindRecords }) => sum + behindRecords, 0))}</td><td class="number">${level === undefined ? lastCommit : badge(level, lastCommit)}</td></tr>`
   }
   const { indexers } = group.value
   return html`<section class="indexers">
@@ -48,7 +48,7 @@ ${
     ? html`<p>No indexer reads.</p>`
     : html`<table>
 <caption>${indexers.length === 1 ? 'One indexer reads' : `${count(indexers.length)} indexers read`}</caption>
-<thead><tr><th scope="col">Indexer</th><th scope="col">Partitions</th><th scope="col" class="number">Records behind</th><th scope="col" class="number">Last commit</th></tr></thead>
+<thead><tr><th scope="col">Indexer and its partitions</th><th scope="col" class="number">Records behind</th><th scope="col" class="number">Last commit</th></tr></thead>
 <tbody>${indexers.toSorted((a, b) => (numbers.get(a.id) ?? 0) - (numbers.get(b.id) ?? 0)).map(row)}</tbody>
 </table>`
 }
