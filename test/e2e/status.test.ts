@@ -8,17 +8,6 @@ import { usePipeline } from '../support/pipeline.ts'
 import { type Program, startProgram, untilReady } from '../support/programs.ts'
 import { randomHistory, stateRecord } from '../support/randomHistory.ts'
 
-const shoot = async (n: string, page: Page) => {
-  if (process.env['SHOTS'])
-    for (const w of [360, 1280])
-      for (const c of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme: c })
-        const v = page.viewportSize()
-        await page.setViewportSize({ width: w, height: 900 })
-        await page.screenshot({ path: `${process.env['SHOTS']}/${n}-${w}-${c}.png`, fullPage: true })
-        if (v) await page.setViewportSize(v)
-      }
-}
 const history = randomHistory(31, 600)
 const deadLetters = history.records.filter(({ isDeadLetter }) => isDeadLetter).length
 const flowPauseMs = 300
@@ -129,7 +118,6 @@ test('an interrupted rebuild is shown until another run has finished it', async 
   await shown(
     /It builds generation 2\.\s+Phase\s+2 of 5: reads the topics\s+Records read\s+[\d,]+ of [\d,]+\s+Rate\s+\d+ records a second\s+Time left in this phase\s+about .*\s+Members that help\s+1\s+Last sign of life\s+a few seconds ago/,
   )
-  await shoot('rebuild', page)
   await eventually(async () => (await second.metric('tidemark_rebuild_progress_ratio')) > 0.6)
   await killed.end('SIGKILL')
   await helper.end('SIGKILL')
@@ -145,7 +133,6 @@ test('an interrupted rebuild is shown until another run has finished it', async 
   expect(await second.metric('tidemark_rebuild_progress_ratio')).toBeGreaterThan(0.5)
   await page.goto(`${statusOf(second)}?refresh=off`)
   expect(await barriersOn(page)).toEqual([])
-  await shoot('left', page)
   await page.goto(statusOf(second))
   await untilServes(await startProgram('rebuild', pipeline.names))
   await left.waitFor({ state: 'detached' })
@@ -164,7 +151,6 @@ test('the followers of the change feed are shown, and how far they have read', a
   const { page } = await visit()
   await page.goto(`${statusOf(first)}?refresh=off`)
   await untilShown(page, async () => (await page.locator('.followers').innerText()).includes('1 key asked for changes'))
-  await shoot('followers', page)
   expect(await page.locator('.followers tbody tr').allInnerTexts()).toEqual([
     expect.stringMatching(/^acme\/k1\s+forms\s+(\d+\.)?\d+ s ago\s+\d\d:\d\d:\d\d$/),
   ])
@@ -189,7 +175,6 @@ test('a full disk of Elasticsearch is named as the cause, with the record that w
     return false
   })
   expect(await barriersOn(page)).toEqual([])
-  await shoot('full', page)
   await block(null)
   await untilShown(page, async () => (await causes(page)).startsWith('All is well'))
 })
@@ -206,7 +191,6 @@ describe.each([
     expect(await barriersOn(page)).toEqual([])
     expect(await overhangOf(page)).toBe(0)
     expect(complaints).toEqual([])
-    await shoot(`${_look}-${String(heading).slice(2, 5)}`, page)
   }
 
   test('while records flow', async () => {
