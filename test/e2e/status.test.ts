@@ -56,7 +56,7 @@ const untilShown = (page: Page, isShown: () => Promise<boolean>): Promise<void> 
     return await isShown()
   })
 const seenAt = async (page: Page): Promise<string> =>
-  (await page.locator('.lead time').last().getAttribute('datetime')) ?? ''
+  (await page.locator('.seen time').getAttribute('datetime')) ?? ''
 
 test('one of two indexers shows the work of both, and which partitions it reads itself', async () => {
   const { page, complaints, requested } = await visit()
