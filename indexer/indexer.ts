@@ -15,7 +15,9 @@ import { GenerationRunner } from './generations/generationRunner.ts'
 import type { Stores } from './generations/writtenGeneration.ts'
 import { pipelineMetrics } from './metrics.ts'
 import type { PipelineHealth } from './pipeline.ts'
-import { indexerMetrics, observe, stateOf } from './status/observe.ts'
+import { indexerMetrics } from './status/indexerMetrics.ts'
+import { observe } from './status/observe.ts'
+import { stateOf } from './status/ownState.ts'
 import { statusPages } from './status/statusPage.ts'
 import { checkDeadLetterSize, ensureTopics, sourceTopics } from './topics.ts'
 
@@ -60,11 +62,11 @@ export async function startIndexer(service: Service): Promise<Started> {
   })
   // What the status page and the metrics show: the state of this indexer, and what it observes of the engines.
   const ownState = () => stateOf(config, runner, deadLetters)
-  const observed = observe(
+  const observer = observe(
     { ...stores, source: openSource(), own: ownState },
     { clock: Date.now, signal: closing.signal },
   )
-  indexerMetrics(service.metrics, ownState, observed, () => accountKeys.contested, Date.now)
+  indexerMetrics(service.metrics, ownState, observer.observed, () => accountKeys.contested, Date.now)
 
   const run = async (): Promise<void> => {
     const rules = await retries.untilDone('preparing topics', () => ensureTopics(source, config, log))
@@ -85,7 +87,7 @@ export async function startIndexer(service: Service): Promise<Started> {
       ...pipelineChecks(runner, retries),
       ...deadLetterChecks(deadLetters, deadLetterRetries, () => checkDeadLetterSize(source, config)),
     },
-    pages: (health) => statusPages({ own: ownState, observed, health, clock: Date.now }),
+    pages: (health) => statusPages({ own: ownState, ...observer, health, clock: Date.now }),
   }
 }
 

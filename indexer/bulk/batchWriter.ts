@@ -41,6 +41,9 @@ export type BatchWriterOptions = BulkCalls & {
   onBlocked(failure: BulkFailure | undefined): void
 }
 
+/** The record that has waited longest after a failure, for how long (ms), and its last error. */
+export type BlockedRecord = { readonly name: string; readonly reason: string; readonly forMs: number }
+
 /**
  * Sends the documents of a batch (`bulkApi.ts`). The kind of its outcomes (`bulkFailure.ts` explains each kind) decides what becomes of a record: it is
  * finished, rejected, put back into the queue at once, or returned to be sent again after a backoff.
@@ -58,17 +61,18 @@ export class BatchWriter {
 
   /** Fails while a record waits for a retry. */
   health(): CheckOutcome {
-    const [longest] = this.#blocked.values()
-    if (longest === undefined) return passed
+    const blocked = this.blocked()
+    if (blocked === undefined) return passed
     const others = this.#blocked.size === 1 ? '' : ` and ${this.#blocked.size - 1} others`
-    const seconds = Math.floor(this.blockedMs() / 1_000)
-    return failed(`no progress for ${seconds} s at ${longest.name}${others}: ${longest.reason}`)
+    const seconds = Math.floor(blocked.forMs / 1_000)
+    return failed(`no progress for ${seconds} s at ${blocked.name}${others}: ${blocked.reason}`)
   }
 
-  /** How long the record that `health` names has waited; 0 if none waits. */
-  blockedMs(): number {
+  /** The record that `health` names; undefined if none waits. */
+  blocked(): BlockedRecord | undefined {
     const [longest] = this.#blocked.values()
-    return longest === undefined ? 0 : this.#options.elapsedMs() - longest.sinceMs
+    if (longest === undefined) return undefined
+    return { name: longest.name, reason: longest.reason, forMs: this.#options.elapsedMs() - longest.sinceMs }
   }
 
   /** Sends a batch, and applies the results. Rejects only because of a bug, and once the writer is stopped. */

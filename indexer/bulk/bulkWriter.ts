@@ -1,5 +1,5 @@
 import type { CheckOutcome } from '../../src/core/monitoring/health.ts'
-import { BatchWriter, type BatchWriterOptions } from './batchWriter.ts'
+import { BatchWriter, type BatchWriterOptions, type BlockedRecord } from './batchWriter.ts'
 import { type BulkBounds, BulkQueue } from './bulkQueue.ts'
 import { BulkScheduler, type SchedulerOptions } from './bulkScheduler.ts'
 import type { RecordWrite } from './job.ts'
@@ -30,8 +30,8 @@ export class BulkWriter {
     return this.#batchWriter.health()
   }
 
-  /** How long (ms) the record that `health` names has waited; 0 while no record waits for a retry. */
-  blockedMs(): number {
-    return this.#batchWriter.blockedMs()
+  /** The record that `health` names; undefined while none waits. */
+  blocked(): BlockedRecord | undefined {
+    return this.#batchWriter.blocked()
   }
 }

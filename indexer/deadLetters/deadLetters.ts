@@ -5,6 +5,7 @@ import type { KafkaSink } from '../../src/core/kafka/sink.ts'
 import { partitionName, type SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import type { Problem } from '../../src/core/model/schema.ts'
 import { type CheckOutcome, failed, passed } from '../../src/core/monitoring/health.ts'
+import { summaryOf } from '../../src/core/monitoring/log.ts'
 import type { AssignedPartition } from '../assignedPartition.ts'
 import type { Retries } from '../backoff.ts'
 import { sourceTopics } from '../topics.ts'
@@ -95,6 +96,9 @@ type DeadLetterDeps = {
   readonly retries: Retries
 }
 
+/** A record whose dead letter Kafka has refused: it waits, and its partition with it. */
+export type RefusedLetter = Pick<SourceRecord, 'topic' | 'partition' | 'offset'> & { readonly reason: string }
+
 type Assignment = Pick<AssignedPartition, 'start' | 'assignmentEnd'>
 
 /** Writes dead letters: the records that break the contract, to the topic of dead letters. A breaker for each source topic may pause them. */
@@ -102,6 +106,7 @@ export class DeadLetterWriter {
   readonly #deps: DeadLetterDeps
   /** By source topic. */
   readonly #breakers: ReadonlyMap<string, Breaker>
+  readonly #refused = new Map<SourceRecord, RefusedLetter>()
 
   constructor(deps: DeadLetterDeps) {
     this.#deps = deps
@@ -125,7 +130,10 @@ export class DeadLetterWriter {
     breaker?.observe('rejected')
     const write = async (): Promise<void> => {
       const headers = deadLetterHeaders(record, problem, new Date())
-      await sink.append([{ topic: config.TOPIC_DEAD_LETTERS, key, value, headers }])
+      await sink.append([{ topic: config.TOPIC_DEAD_LETTERS, key, value, headers }]).catch((error: unknown) => {
+        this.#refused.set(record, { topic, partition, offset, reason: summaryOf(error) })
+        throw error
+      })
     }
     try {
       await breaker?.untilAllowed(assignmentEnd)
@@ -134,6 +142,8 @@ export class DeadLetterWriter {
     } catch (error) {
       if (!assignmentEnd.aborted) throw error
       return 'stale'
+    } finally {
+      this.#refused.delete(record)
     }
     log.warn({ topic, partition, offset: String(offset), path: problem.path }, 'dead letter written')
     return 'dead-letter'
@@ -144,14 +154,26 @@ export class DeadLetterWriter {
     this.#breakers.get(topic)?.observe('accepted')
   }
 
+  /** Of each partition, the first record whose dead letter is refused. */
+  refused(): readonly RefusedLetter[] {
+    const byPartition = Map.groupBy(this.#refused.values(), partitionName)
+    return [...byPartition.values()].flatMap(
+      (letters) => letters.toSorted((a, b) => Number(a.offset - b.offset))[0] ?? [],
+    )
+  }
+
   /** Whether the dead letters of a source topic are paused. */
   isPaused(topic: string): boolean {
     return this.#breakers.get(topic)?.isOpen ?? false
   }
 
+  pausedTopics(): readonly string[] {
+    return [...this.#breakers].flatMap(([topic, { isOpen }]) => (isOpen ? [topic] : []))
+  }
+
   /** Fails while the dead letters of a topic are paused. */
   health(): CheckOutcome {
-    const pausedTopics = [...this.#breakers.keys()].filter((topic) => this.isPaused(topic))
+    const pausedTopics = this.pausedTopics()
     return pausedTopics.length > 0
       ? failed(`nearly all records of ${pausedTopics.join(', ')} are rejected; their dead letters are paused`)
       : passed

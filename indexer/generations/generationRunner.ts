@@ -82,6 +82,11 @@ export class GenerationRunner {
     }
   }
 
+  /** Whether Kafka stores append times for the document topics. Without, there is no watermark. */
+  get hasAppendTimes(): boolean {
+    return this.#rules.hasAppendTimes
+  }
+
   /** A check for `/readyz`. Fails if a deletion may have been missed: then no watermark is published. */
   deletions(): CheckOutcome {
     const reasons = Object.entries(this.#rules.wrongPolicies).map(

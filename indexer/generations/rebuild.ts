@@ -16,6 +16,7 @@ import type { FoundGeneration, Generation } from './generation.ts'
 import { unlessRemoved } from './generations.ts'
 import { announceToMembers, fillAsMember } from './rebuildMembers.ts'
 import { expectAlone, generationsOf, RebuildPipeline, removeFilled } from './rebuildPipeline.ts'
+import { RebuildReport } from './rebuildReport.ts'
 import { Reconciliation } from './reconciliation.ts'
 import { switchOver } from './switchOver.ts'
 
@@ -49,10 +50,21 @@ function readMember(text: string): number {
  * Builds a new generation (four indices that serve together) from Kafka, copies to it the documents that only the serving one still has, and switches readers
  * to it. After a rebuild was killed, another one can be run: it continues, or removes what the earlier one has left.
  */
-export async function rebuild(options: CommandTools): Promise<void> {
-  const { config, source, redis, report, signal } = options
+export async function rebuild(tools: CommandTools): Promise<void> {
   // 1. Throws if another rebuild runs: the other could switch while this one compares.
-  await expectAlone(options)
+  await expectAlone(tools)
+  const report = new RebuildReport(tools.redis, tools.report, tools.clock)
+  let end: 'finished' | 'failed' = 'failed'
+  try {
+    await rebuildAlone({ ...tools, report: report.terminal }, report)
+    end = 'finished'
+  } finally {
+    await report.end(end)
+  }
+}
+
+async function rebuildAlone(options: CommandTools, progress: Pick<RebuildReport, 'enter'>): Promise<void> {
+  const { config, source, redis, report, signal } = options
   // 2. Moves the aliases, if an earlier rebuild was killed in its switch.
   const generations = generationsOf(options)
   await finishSwitch(generations, await readServing(redis))
@@ -71,6 +83,7 @@ export async function rebuild(options: CommandTools): Promise<void> {
   const holder = randomUUID()
   const target = await generations.fill(number, holder)
   report.step(`generation ${number} is built beside generation ${serving.number}`)
+  progress.enter('fill', number)
 
   const failure = new AbortController()
   const toolsUntilFailed = { ...options, signal: AbortSignal.any([signal, failure.signal]) }
@@ -83,12 +96,14 @@ export async function rebuild(options: CommandTools): Promise<void> {
     await announcement.withdraw()
     await pipeline.untilMembersHaveLeft()
     // 6. Copies, from the serving generation, the documents that the new one lacks.
+    progress.enter('compare')
     const reconciliation = new Reconciliation(toolsUntilFailed, serving, target, replaced)
     await reconcileAll(toolsUntilFailed, reconciliation, forgottenEntities)
     const formerDeadLetters = new FormerDeadLetters(toolsUntilFailed, serving, target, replaced)
     // Most of the comparison is done before the lock of the switch is acquired.
     await formerDeadLetters.compare(pipeline.visible(), undefined)
     // 7. Switches readers.
+    progress.enter('switch')
     const parts = { holder, pipeline, reconciliation, forgottenEntities, formerDeadLetters }
     await switchOver({ tools: toolsUntilFailed, ...parts })
   } catch (error) {
@@ -102,6 +117,7 @@ export async function rebuild(options: CommandTools): Promise<void> {
     await pipeline.stop()
   }
   // 8. Removes the old generation once it has no readers.
+  progress.enter('remove')
   await pruneRetired(options, serving)
 }
 

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
+import type { DocumentId, EntityId, TeamId } from '../../src/core/model/ids.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
+import { readFollowers } from '../../src/core/redis/readFollowers.ts'
 import { readKeyUse } from '../../src/core/redis/readKeyUse.ts'
 import { useApi } from '../support/api.ts'
 import type { ChangePage } from '../support/changeFeed.ts'
@@ -97,4 +99,28 @@ test('a key counts as having read a feed up to the watermark once an answer has 
     expect((await read(ask, `&cursor=${cursor}`)).items).toEqual([])
   })
   expect((await use())?.feeds).toEqual([{ type: 'submissions', askedAt: laterAt, readTo: later }])
+})
+
+test('the followers of all teams are counted, and the slowest ones listed: first those that have never read to the end', async () => {
+  // Later than every other use in this file.
+  const day = '2027-01-02'
+  const follow = (id: string, fields: Readonly<Record<string, string>>) =>
+    link.client.hset(link.keys.feedUse(id as DocumentId), fields)
+  const at = (time: string, of = day): string => `${of}T${time}:00.000Z`
+  await follow('acme/k1', { 'asked/forms': at('10:00'), 'asked/submissions': at('10:01'), 'read/forms': at('09:00') })
+  await follow('acme/k2', { 'asked/forms': at('10:02'), 'read/forms': at('10:01') })
+  await follow('other/k1', { 'asked/forms': at('10:03'), 'read/forms': at('08:00') })
+  await follow('other/k2', { 'asked/forms': at('09:59', '2027-01-01'), 'read/forms': at('09:59', '2027-01-01') })
+  const read = (signal = AbortSignal.timeout(5_000)) =>
+    readFollowers(link, at('10:00', '2027-01-01') as Instant, 3, signal)
+  expect(await read()).toEqual({
+    keys: 3,
+    isComplete: true,
+    slowest: [
+      { teamId: 'acme', keyId: 'k1', type: 'submissions', askedAt: at('10:01'), readTo: null },
+      { teamId: 'other', keyId: 'k1', type: 'forms', askedAt: at('10:03'), readTo: at('08:00') },
+      { teamId: 'acme', keyId: 'k1', type: 'forms', askedAt: at('10:00'), readTo: at('09:00') },
+    ],
+  })
+  expect((await read(AbortSignal.abort())).isComplete).toBe(false)
 })

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
+import { documentId, type EntityId, type TeamId } from '../../src/core/model/ids.ts'
 import { closing } from '../support/closing.ts'
 import { sendRaw } from '../support/raw.ts'
 import { plaintextIn, type SettingsAnswer, startTestSettings, useSettings, type Visitor } from '../support/settings.ts'
@@ -105,7 +105,10 @@ describe('the keys of a team', () => {
     const visitor = await area.signIn({ team })
     await create(visitor, 'Export')
     const { client } = area.redis
-    await client.set(area.redisKeys.feedUse(team as TeamId, idsIn(await visitor.get('/keys'))[0] as EntityId), 'wrong')
+    await client.set(
+      area.redisKeys.feedUse(documentId(team as TeamId, idsIn(await visitor.get('/keys'))[0] as EntityId)),
+      'wrong',
+    )
     const { status, text } = await visitor.get('/keys')
     expect([status, text.includes('<h3>Export</h3>'), text.includes('Last 24 hours')]).toEqual([200, true, false])
     await client.del(area.redisKeys.keyChanges(team as TeamId))

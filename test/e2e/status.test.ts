@@ -47,6 +47,7 @@ async function flow(): Promise<void> {
 const statusOf = ({ adminUrl }: Program): string => `${adminUrl}/status`
 const figure = (page: Page, title: string): Promise<string> =>
   page.locator('.tile', { hasText: title }).locator('.figure').innerText()
+const causes = (page: Page): Promise<string> => page.locator('.causes').innerText()
 const owners = (page: Page): Promise<string[]> => page.locator('.topics td:last-child').allInnerTexts()
 /** Loads the page again until it shows what is expected. */
 const untilShown = (page: Page, isShown: () => Promise<boolean>): Promise<void> =>
@@ -55,7 +56,7 @@ const untilShown = (page: Page, isShown: () => Promise<boolean>): Promise<void> 
     return await isShown()
   })
 const seenAt = async (page: Page): Promise<string> =>
-  (await page.locator('.lead time').last().getAttribute('datetime')) ?? ''
+  (await page.locator('.seen time').getAttribute('datetime')) ?? ''
 
 test('one of two indexers shows the work of both, and which partitions it reads itself', async () => {
   const { page, complaints, requested } = await visit()
@@ -67,11 +68,18 @@ test('one of two indexers shows the work of both, and which partitions it reads 
   await untilShown(page, async () => (await figure(page, 'Dead letters')) === String(letters.length))
   expect(Number(await figure(page, 'Records behind'))).toBeLessThan(20)
 
-  await untilShown(page, async () => (await owners(page)).includes('other'))
+  await untilShown(page, async () => new Set(await owners(page)).size === 2)
   const read = await owners(page)
   expect(read).toHaveLength(12)
-  expect(read.filter((owner) => owner === 'this')).not.toHaveLength(0)
+  expect(read.filter((owner) => /^[12], this$/.test(owner))).not.toHaveLength(0)
   expect(read).not.toContain('none')
+  await untilShown(page, async () => (await causes(page)).startsWith('All is well: everything up to '))
+  const indexers = page.locator('.indexers tbody tr')
+  expect(await indexers.count()).toBe(2)
+  for (const row of await indexers.allInnerTexts())
+    expect(row).toMatch(/127\.0\.0\.1.*\s.*(forms|submissions|account-keys)\S* [\d–, ]+.*\s(\d+\.)?\d+ s ago/s)
+  expect(await indexers.filter({ hasText: 'this' }).count()).toBe(1)
+  expect(await page.locator('.rebuild').innerText()).toMatch('No rebuild runs.')
 
   await untilShown(page, async () => (await page.locator('.indices tbody tr').count()) === 4)
   const submissions = page.locator('.indices tbody tr', { hasText: `${pipeline.names.INDEX_PREFIX}-submissions-v` })
@@ -89,7 +97,12 @@ test('the page refreshes itself unless paused', async () => {
   expect(page.url()).toBe(statusOf(second))
   const before = await seenAt(page)
   await eventually(async () => (await seenAt(page)) > before)
-  await page.getByRole('link', { name: 'Pause' }).click()
+  // A refresh moves the focus back to the beginning.
+  await eventually(async () => {
+    await page.keyboard.press('Tab')
+    return (await page.locator(':focus').allInnerTexts()).includes('Pause')
+  })
+  await page.keyboard.press('Enter')
   await page.getByText('Paused').waitFor()
   expect(await page.locator('script, meta[http-equiv]').count()).toBe(0)
   expect(complaints).toEqual([])
@@ -98,13 +111,24 @@ test('the page refreshes itself unless paused', async () => {
 test('an interrupted rebuild is shown until another run has finished it', async () => {
   const { page } = await visit()
   await page.goto(statusOf(second))
-  const killed = await startProgram('rebuild', { ...pipeline.names, MAX_RECORDS_PER_SECOND: '30' })
+  const slowly = { ...pipeline.names, MAX_RECORDS_PER_SECOND: '30' }
+  const killed = await startProgram('rebuild', slowly)
+  const helper = await startProgram('rebuild', slowly, ['--member', '1'])
+  const shown = (text: RegExp) => eventually(async () => text.test(await page.locator('.rebuild').innerText()))
+  await shown(
+    /It builds generation 2\.\s+Phase\s+2 of 5: reads the topics\s+Records read\s+[\d,]+ of [\d,]+\s+Rate\s+\d+ records a second\s+Time left in this phase\s+about .*\s+Members that help\s+1\s+Last sign of life\s+a few seconds ago/,
+  )
   await eventually(async () => (await second.metric('tidemark_rebuild_progress_ratio')) > 0.6)
   await killed.end('SIGKILL')
+  await helper.end('SIGKILL')
   const left = page.getByText('A rebuild was left half way')
   await left.waitFor()
   const half = / ([5-9]\d|100) % of the records are in the next generation/
   expect(await page.locator('.rebuild').innerText()).toMatch(half)
+  expect(await page.locator('.rebuild').innerText()).toMatch(
+    /Ended in phase\s+2 of 5.*Last sign of life\s+\d+ s ago, at /s,
+  )
+  expect(await causes(page)).toMatch(/A rebuild has ended half way; its last sign of life was at .*: run it again\./)
   expect(await second.metric('tidemark_rebuild_running')).toBe(0)
   expect(await second.metric('tidemark_rebuild_progress_ratio')).toBeGreaterThan(0.5)
   await page.goto(`${statusOf(second)}?refresh=off`)
@@ -113,11 +137,52 @@ test('an interrupted rebuild is shown until another run has finished it', async 
   await untilServes(await startProgram('rebuild', pipeline.names))
   await left.waitFor({ state: 'detached' })
   await page.getByText('Generation 2 is written').waitFor()
+  await shown(/No rebuild runs/)
+})
+
+test('the followers of the change feed are shown, and how far they have read', async () => {
+  await pipeline.createKeys(['acme'])
+  const api = await pipeline.startApi()
+  await pipeline.untilApplied(api, 'acme')
+  for (let cursor = '', hasMore = true; hasMore; )
+    ({ cursor, hasMore } = (await pipeline.get(api, 'acme', `/api/v1/form-changes?cursor=${cursor}`)).body)
+  // An API shares the uses of keys when it stops.
+  await api.end('SIGTERM')
+  const { page } = await visit()
+  await page.goto(`${statusOf(first)}?refresh=off`)
+  await untilShown(page, async () => (await page.locator('.followers').innerText()).includes('1 key asked for changes'))
+  expect(await page.locator('.followers tbody tr').allInnerTexts()).toEqual([
+    expect.stringMatching(/^acme\/k1\s+forms\s+(\d+\.)?\d+ s ago\s+\d\d:\d\d:\d\d$/),
+  ])
+})
+
+test('a full disk of Elasticsearch is named as the cause, with the record that waits, until there is room', async () => {
+  const { page } = await visit()
+  await page.goto(`${statusOf(second)}?refresh=off`)
+  const index = `${pipeline.names.INDEX_PREFIX}-form*`
+  const block = (isFull: boolean | null) =>
+    pipeline.elasticsearch.indices.putSettings({ index, settings: { 'index.blocks.read_only_allow_delete': isFull } })
+  await block(true)
+  const full =
+    /^Elasticsearch refuses writes since \d\d:\d\d:\d\d: its disk is full \(429 cluster_block_exception\)\. The record that waits longest is \S+-forms\/\d\/\d+\./
+  // Only the indexer of its partition knows the record; the other one names the partition.
+  await eventually(async () => {
+    const [one, other] = [statusOf(first), statusOf(second)]
+    for (const url of [one, other]) {
+      await page.goto(`${url}?refresh=off`)
+      if (full.test(await causes(page))) return true
+    }
+    return false
+  })
+  expect(await barriersOn(page)).toEqual([])
+  await block(null)
+  await untilShown(page, async () => (await causes(page)).startsWith('All is well'))
 })
 
 describe.each([
   ['light-narrow', { viewport: { width: 320, height: 700 }, colorScheme: 'light' }],
   ['dark', { colorScheme: 'dark' }],
+  ['wide', { viewport: { width: 1440, height: 900 }, colorScheme: 'light' }],
 ] as const)('the page is accessible, %s', (_look, options) => {
   const expectGood = async (program: Program, heading: RegExp): Promise<void> => {
     const { page, complaints } = await visit(options)
@@ -136,6 +201,9 @@ describe.each([
   test('while Elasticsearch is away', async () => {
     await eventually(async () => (await fetch(statusOf(stranded)).catch(() => undefined))?.ok === true)
     await eventually(async () => (await (await fetch(statusOf(stranded))).text()).includes('preparing indices'))
+    const { page } = await visit(options)
+    await page.goto(`${statusOf(stranded)}?refresh=off`)
+    expect(await causes(page)).toMatch(/^Elasticsearch does not answer: /)
     await expectGood(stranded, /^Not ready/)
   })
 })

@@ -305,7 +305,7 @@ describe.each([
     await eventually(() => first.assigned().length === 2 && second.assigned().length === 2)
     expect([...first.assigned(), ...second.assigned()].toSorted()).toEqual(positions.map(partitionName))
     const members = await source.groupMembers(groupId)
-    expect(members.map((each) => each.map(partitionName).toSorted()).toSorted()).toEqual(
+    expect(members.map(({ partitions }) => partitions.map(partitionName).toSorted()).toSorted()).toEqual(
       [first.assigned(), second.assigned()].toSorted(),
     )
 

@@ -7,7 +7,8 @@ import type { GenerationTag } from '../../src/core/elasticsearch/indices.ts'
 import { redisAnswers } from '../../src/core/engines/readinessChecks.ts'
 import { appendPositionOf } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
-import { type EntityId, type Revision, type TeamId, teamList } from '../../src/core/model/ids.ts'
+import { documentId, type EntityId, type Revision, type TeamId, teamList } from '../../src/core/model/ids.ts'
+import { toInstant } from '../../src/core/model/instant.ts'
 import { AccountKeyStore } from '../../src/core/redis/accountKeyStore.ts'
 import { announceRebuild, readAnnouncedRebuild, withdrawRebuild } from '../../src/core/redis/announcedRebuild.ts'
 import { countRequests } from '../../src/core/redis/countRequests.ts'
@@ -15,8 +16,14 @@ import { shareLookups } from '../../src/core/redis/keyLookups.ts'
 import { countKeyUse } from '../../src/core/redis/keyUse.ts'
 import { readVersionsOf } from '../../src/core/redis/listVersions.ts'
 import { readLogStates, storeLogStates } from '../../src/core/redis/logStates.ts'
+import { readFollowers } from '../../src/core/redis/readFollowers.ts'
 import { readKeyUse } from '../../src/core/redis/readKeyUse.ts'
 import { readVisibleList } from '../../src/core/redis/readVisiblePositions.ts'
+import {
+  forgetRebuildProgress,
+  readRebuildProgress,
+  storeRebuildProgress,
+} from '../../src/core/redis/rebuildProgress.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/redis/redis.ts'
 import { redisKeys } from '../../src/core/redis/redisKeys.ts'
 import * as serving from '../../src/core/redis/serving.ts'
@@ -99,6 +106,10 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await announceRebuild(link, rebuild, 10_000)
     await readAnnouncedRebuild(link)
     await withdrawRebuild(link, rebuild)
+    await storeRebuildProgress(link, { generation: 2, phase: 'fill', done: 1, total: 2, perSecond: null })
+    await readRebuildProgress(link)
+    await forgetRebuildProgress(link)
+    await readFollowers(link, toInstant(0), 10, AbortSignal.timeout(timeoutMs))
     await serving.setServing(link, generation)
     await serving.readServing(link)
     await serving.redisTimeMs(link)
@@ -174,6 +185,7 @@ async function layOut(): Promise<void> {
   await redis.keeper.hset(keys.deletedKeys(other), 'key-8', ' {"revision":2,"key":null}')
   const revoked = '{"teamId":"other","keyId":"key-9","state":"revoked","expiresAtMs":null}'
   await redis.keeper.set(keys.accountKey(digest), revoked)
+  await redis.keeper.hset(keys.feedUse(documentId(other, keyId)), 'asked/forms', toInstant(Date.now()))
 }
 
 /** Does the work of a user, as far as it may; what Redis refused. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Registry } from 'prom-client'
 import { pipelineMetrics } from '../../indexer/metrics.ts'
-import { indexerMetrics } from '../../indexer/status/observe.ts'
+import { indexerMetrics } from '../../indexer/status/indexerMetrics.ts'
 import { AnswerCache } from '../../src/api/answerCache.ts'
 import { rejectionReasons as apiRejectionReasons } from '../../src/api/errors.ts'
 import { parameterReader } from '../../src/api/parameters.ts'
@@ -10,6 +10,7 @@ import { requestMetrics } from '../../src/core/http/requestLog.ts'
 import { processMetrics } from '../../src/core/monitoring/metrics.ts'
 import { measureCalls } from '../../src/core/process/openStores.ts'
 import { rejectionReasons } from '../../src/settings/errors.ts'
+import { observedState, ownState } from './observedState.ts'
 
 /** The letters of the processes in docs/metrics.md. */
 export type Process = 'A' | 'I' | 'S'
@@ -57,15 +58,10 @@ function registerApi(registry: Registry): void {
 
 function registerIndexer(registry: Registry): void {
   pipelineMetrics(registry, [])
-  const nothing = {
-    ...{ maxInFlightBytes: 0, inFlightBytes: 0, writerBlockedMs: 0, partitions: [] },
-    ...{ watermarkMs: undefined, clockOffsetMs: undefined, generation: undefined },
-  }
-  const unknown = { group: undefined, watermarkMs: undefined, redisMemory: undefined, indices: undefined }
   indexerMetrics(
     registry,
-    () => nothing,
-    () => ({ ...unknown, visibleMs: () => undefined }),
+    () => ownState(),
+    () => observedState(),
     () => [],
     () => 0,
   )

@@ -28,6 +28,13 @@ export type NewTopic = { readonly topic: string; readonly partitions: number; re
 /** The value of a topic's setting. Throws if Kafka has not returned it. */
 export type ReadSetting = (topic: string, name: string) => string
 
+/** A live member of a group. `host`: the address from which it reached Kafka. While the group is balanced anew, no member has partitions. */
+export type DescribedMember = {
+  readonly id: string
+  readonly host: string
+  readonly partitions: readonly TopicPartition[]
+}
+
 /** Everything that is read from Kafka, and the creation of topics. Requests reject if no broker answers. */
 export interface KafkaSource {
   readonly ping: () => Promise<void>
@@ -40,8 +47,8 @@ export interface KafkaSource {
   readonly forgetLeaders: () => void
   /** Leaves out partitions without a commit. */
   readonly committedOffsets: (groupId: string, topics: readonly string[]) => Promise<PartitionCommit[]>
-  /** The partitions of each member of a consumer group. */
-  readonly groupMembers: (groupId: string) => Promise<TopicPartition[][]>
+  /** The live members of a consumer group. */
+  readonly groupMembers: (groupId: string) => Promise<DescribedMember[]>
   /** Makes a member of a consumer group, which joins once it is run. */
   readonly groupMember: (options: GroupOptions) => GroupMember
   readonly readTopic: (options: ReadOptions) => Promise<void>
@@ -96,7 +103,14 @@ export function kafkaSource(kafka: Kafka): KafkaSource {
       const { groups } = await send((admin) => admin.describeGroups([groupId]))
       const { decode } = kafkajs.AssignerProtocol.MemberAssignment
       const members = groups.flatMap((group) => group.members)
-      return members.map(({ memberAssignment }) => partitionsIn(decode(memberAssignment)?.assignment ?? {}))
+      return members.map(({ memberId: id, clientHost, memberAssignment }) => {
+        // Kafka returns `/10.0.0.5`.
+        return {
+          id,
+          host: clientHost.replace(/^.*\//, ''),
+          partitions: partitionsIn(decode(memberAssignment)?.assignment ?? {}),
+        }
+      })
     },
     groupMember: (options) => groupMember(kafka, options),
     readTopic: (options) => readTopic(kafka, options),

@@ -10,7 +10,7 @@ type CountedUse = (typeof countedUses)[number]
 /** How often a key was used in some time. */
 export type UseCounts = Readonly<Record<CountedUse, number>>
 
-/** Counts the use of keys, which the settings area shows. No request waits for this or fails with it. */
+/** Counts the use of keys, which the settings area and the status page show. No request waits for this or fails with it. */
 export interface KeyUse {
   /** Counts a request with a valid key. `status`: of the answer. */
   count(key: UsedKey, status: number): void
@@ -99,7 +99,7 @@ async function send({ client, keys }: RedisConnection, id: DocumentId, hour: str
     ...[`asked/${type}`, toInstant(askedAtMs)],
     ...(readTo === undefined ? [] : [`read/${type}`, readTo]),
   ])
-  const feedName = keys.feedUse(teamId, keyId)
+  const feedName = keys.feedUse(id)
   if (feeds.length > 0) sent.push(client.hset(feedName, ...feeds), client.expire(feedName, feedLifeSeconds))
   await Promise.all(sent)
 }

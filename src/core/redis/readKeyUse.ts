@@ -1,4 +1,4 @@
-import { type EntityId, type EntityType, entityTypes, type TeamId } from '../model/ids.ts'
+import { documentId, type EntityId, type EntityType, entityTypes, type TeamId } from '../model/ids.ts'
 import type { Instant } from '../model/instant.ts'
 import { countedUses, hourOf, type UseCounts } from './keyUse.ts'
 import type { RedisConnection } from './redis.ts'
@@ -31,7 +31,7 @@ export async function readKeyUse(
   const hours = Array.from({ length: hoursOfDay + 1 }, (_, ago) => hourOf(nowMs - ago * hourMs))
   const [countsOfHours, feedsOfKeys] = await Promise.all([
     Promise.all(hours.map((hour) => client.hgetall(keys.keyUse(hour, teamId)))),
-    Promise.all(keyIds.map((keyId) => client.hgetall(keys.feedUse(teamId, keyId)))),
+    Promise.all(keyIds.map((keyId) => client.hgetall(keys.feedUse(documentId(teamId, keyId))))),
   ])
   return new Map(
     keyIds.map((keyId, at) => {
@@ -62,7 +62,7 @@ export function sumOfLast(hours: number, byHour: readonly UseCounts[], nowMs: nu
 }
 
 /** `fields`: of the hash `feedUse`, `asked/<type>` and `read/<type>`. */
-const feedsIn = (fields: Readonly<Record<string, string>>): FeedRead[] =>
+export const feedsIn = (fields: Readonly<Record<string, string>>): FeedRead[] =>
   entityTypes.flatMap((type) => {
     const askedAt = fields[`asked/${type}`]
     if (askedAt === undefined) return []

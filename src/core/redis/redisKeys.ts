@@ -1,5 +1,5 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
-import type { Digest, EntityId, EntityType, TeamId, TeamList } from '../model/ids.ts'
+import type { Digest, DocumentId, EntityType, TeamId, TeamList } from '../model/ids.ts'
 
 /**
  * Type, lifetime, content and writer of every name in Redis. A "key" below is an account key of a team. A function that is called with `''` returns the
@@ -31,7 +31,7 @@ export interface RedisKeys {
    */
   readonly keyUse: (hour: string, teamId: TeamId) => string
   /** Hash, 90 d, one for each key: when the key last requested a change feed, and until which time it has read every change. `countKeyUse`. */
-  readonly feedUse: (teamId: TeamId, keyId: EntityId) => string
+  readonly feedUse: (key: DocumentId | '') => string
   /** String: random text, replaced once a change of the list is searchable. `publishVisiblePositions`; `freshnessLua` stores the first text. */
   readonly changeToken: (list: TeamList | '') => string
   /** String, JSON, 15 min: the user of a session of the settings area, under the SHA-256 of the session id. src/settings/sessions.ts. */
@@ -67,6 +67,8 @@ export interface RedisKeys {
   readonly keyChanges: (teamId: TeamId) => string
   /** String, JSON, 6 s: the running rebuild, so that other processes (its members) can help to fill its generation. `announceRebuild`. */
   readonly announcedRebuild: string
+  /** String, JSON, 7 d: how far the last rebuild has come; removed at its end. `storeRebuildProgress`. */
+  readonly rebuildProgress: string
   /** Prefix of strings, 60 s: the requests of a key in its rate-limit window. `countRequests`. */
   readonly limitPrefix: string
 }
@@ -79,7 +81,7 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   accountKeyReplay: (token) => `${prefix}:account-key-replay:${token}`,
   lastUse: (teamId) => `${prefix}:last-use:${teamId}`,
   keyUse: (hour, teamId) => `${prefix}:key-use:${hour}:${teamId}`,
-  feedUse: (teamId, keyId) => `${prefix}:feed-use:${teamId}/${keyId}`,
+  feedUse: (key) => `${prefix}:feed-use:${key}`,
   changeToken: (list) => `${prefix}:change-token:${list}`,
   session: (digest) => `${prefix}:session:${digest}`,
   usedSignIn: (digest) => `${prefix}:used-sign-in:${digest}`,
@@ -91,5 +93,6 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   switchLock: `${prefix}:switch-lock`,
   keyChanges: (teamId) => `${prefix}:key-changes:${teamId}`,
   announcedRebuild: `${prefix}:announced-rebuild`,
+  rebuildProgress: `${prefix}:rebuild-progress`,
   limitPrefix: `${prefix}:limit`,
 })

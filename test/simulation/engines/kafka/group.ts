@@ -21,6 +21,7 @@ export type SyncRequest = {
   readonly generationId: number
   readonly groupAssignment: readonly { readonly memberId: string; readonly memberAssignment: Buffer }[]
 }
+type GroupMemberAnswer = { readonly memberId: string; readonly clientHost: string; readonly memberAssignment: Buffer }
 type SyncAnswer = { readonly errorCode: ErrorCode; readonly memberAssignment: Buffer }
 
 type Member = {
@@ -144,9 +145,10 @@ export class Group {
     this.#endRebalanceIfJoined()
   }
 
-  describe(): { readonly state: string; readonly members: readonly { memberId: string; memberAssignment: Buffer }[] } {
+  describe(): { readonly state: string; readonly members: readonly GroupMemberAnswer[] } {
     const members = [...this.#members.values()].map(({ id, assignment }) => ({
       memberId: id,
+      clientHost: '/127.0.0.1',
       memberAssignment: this.#state === 'Stable' ? assignment : noAssignment,
     }))
     return { state: this.#state, members }

@@ -277,7 +277,7 @@ describe('a document at which Elasticsearch always fails', () => {
     await isTriedAgain()
     expect(isDone).toBe(false)
     expect(writer.health()).toEqual(failed('no progress for 59 s at bad@7: 500 exception'))
-    expect(writer.blockedMs()).toBe(59_000)
+    expect(writer.blocked()?.forMs).toBe(59_000)
     clock.nowMs = 61_000
     expect(await bad).toEqual({ kind: 'rejected', reason: '500 exception' })
     expect(writer.health()).toEqual(passed)

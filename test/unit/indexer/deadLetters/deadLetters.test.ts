@@ -84,6 +84,8 @@ test('a dead letter that Kafka refuses is reported with its record until it is w
   const stuck = writer.reject(record(), problem, assigned)
   expect(await writer.reject({ ...record(), value: Buffer.from('other') }, problem, assigned)).toBe('dead-letter')
   await eventually(() => logged.length > 2)
+  const place = { topic: config.TOPIC_FORMS, partition: 3, offset: 795n }
+  expect(writer.refused()).toEqual([{ ...place, reason: 'The request included a message larger than the max' }])
   const named = `writing the dead letter of ${config.TOPIC_FORMS}/3/795`
   expect(problemIn(retries.health())).toContain(`${named}: `)
   expect(logged.some(({ msg, err }) => msg.startsWith(named) && err?.message.includes('larger than the max'))).toBe(
@@ -91,6 +93,7 @@ test('a dead letter that Kafka refuses is reported with its record until it is w
   )
   isTooLarge = false
   expect(await stuck).toBe('dead-letter')
+  expect(writer.refused()).toEqual([])
   expect(retries.health()).toEqual(passed)
   expect(sent).toEqual(['other', '{}'])
 })

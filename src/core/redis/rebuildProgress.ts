@@ -1,0 +1,40 @@
+import type { RedisConnection } from './redis.ts'
+
+/**
+ * The steps of a rebuild: remove what earlier ones have left; read the topics; compare with the serving generation; switch readers; remove the old generation.
+ */
+export const rebuildPhases = ['prepare', 'fill', 'compare', 'switch', 'remove'] as const
+export type RebuildPhase = (typeof rebuildPhases)[number]
+
+/** How far a rebuild has come. Of its phase: `done` records or documents of `total`, and how many a second of late; null where unknown. */
+export type RebuildProgress = {
+  /** The number of the new generation; null before it exists. */
+  readonly generation: number | null
+  readonly phase: RebuildPhase
+  readonly done: number | null
+  readonly total: number | null
+  readonly perSecond: number | null
+}
+
+/** `ageMs`: the time since the rebuild has stored this, by the clock of Redis alone. */
+export type ReportedRebuild = RebuildProgress & { readonly ageMs: number }
+
+/** As long as positions of its generation are stored. */
+const lifeMs = 7 * 86_400_000
+
+export async function storeRebuildProgress(
+  { client, keys }: RedisConnection,
+  progress: RebuildProgress,
+): Promise<void> {
+  await client.set(keys.rebuildProgress, JSON.stringify(progress), 'PX', lifeMs)
+}
+
+export async function forgetRebuildProgress({ client, keys }: RedisConnection): Promise<void> {
+  await client.del(keys.rebuildProgress)
+}
+
+/** Undefined if no rebuild has stored anything since the last one ended. */
+export async function readRebuildProgress({ client, keys }: RedisConnection): Promise<ReportedRebuild | undefined> {
+  const [text, leftMs] = await Promise.all([client.get(keys.rebuildProgress), client.pttl(keys.rebuildProgress)])
+  return text === null ? undefined : { ...(JSON.parse(text) as RebuildProgress), ageMs: Math.max(0, lifeMs - leftMs) }
+}
