@@ -40,6 +40,7 @@ export function likelyCauses(latest: Situation): readonly Cause[] {
     ...obstacles(situation),
     ...withoutOwner(situation),
     ...standing(situation),
+    ...leftRebuild(situation),
     ...backlog(situation),
     ...watermark(situation),
   ]
@@ -71,7 +72,7 @@ const namesOf = (partitions: readonly { topic: string; partition: number }[]): s
   return names.length > 3 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : names.join(', ')
 }
 
-function needsRebuild({ observed, rebuild, nowMs }: Situation): Cause[] {
+function needsRebuild({ observed, rebuild }: Situation): Cause[] {
   const partitions = observed.group?.value.partitions ?? []
   const remedy = rebuild?.kind === 'running' ? 'a rebuild is running.' : 'run a rebuild.'
   const replaced = partitions.filter(({ isReplaced }) => isReplaced)
@@ -80,12 +81,14 @@ function needsRebuild({ observed, rebuild, nowMs }: Situation): Cause[] {
   if (replaced.length > 0) causes.push(danger(`The log of ${namesOf(replaced)} was replaced: ${remedy}`))
   if (unsure.length > 0)
     causes.push(danger(`Kafka may have removed deletions of ${namesOf(unsure)} before they were read: ${remedy}`))
-  if (rebuild?.kind === 'left') {
-    const { report } = rebuild
-    const at = report === undefined ? '' : `; its last sign of life was at ${clockText(nowMs - report.ageMs, nowMs)}`
-    causes.push(warning(`A rebuild has ended half way${at}: run it again.`))
-  }
   return causes
+}
+
+function leftRebuild({ rebuild, nowMs }: Situation): Cause[] {
+  if (rebuild?.kind !== 'left') return []
+  const { report } = rebuild
+  const at = report === undefined ? '' : `; its last sign of life was at ${clockText(nowMs - report.ageMs, nowMs)}`
+  return [warning(`A rebuild has ended half way${at}: run it again.`)]
 }
 
 function obstacles(situation: Situation): Cause[] {

@@ -55,8 +55,7 @@ const untilShown = (page: Page, isShown: () => Promise<boolean>): Promise<void> 
     await page.reload()
     return await isShown()
   })
-const seenAt = async (page: Page): Promise<string> =>
-  (await page.locator('.seen time').getAttribute('datetime')) ?? ''
+const seenAt = async (page: Page): Promise<string> => (await page.locator('.seen time').getAttribute('datetime')) ?? ''
 
 test('one of two indexers shows the work of both, and which partitions it reads itself', async () => {
   const { page, complaints, requested } = await visit()
@@ -116,7 +115,7 @@ test('an interrupted rebuild is shown until another run has finished it', async 
   const helper = await startProgram('rebuild', slowly, ['--member', '1'])
   const shown = (text: RegExp) => eventually(async () => text.test(await page.locator('.rebuild').innerText()))
   await shown(
-    /It builds generation 2\.\s+Phase\s+2 of 5: reads the topics\s+Records read\s+[\d,]+ of [\d,]+\s+Rate\s+\d+ records a second\s+Time left in this phase\s+about .*\s+Members that help\s+1\s+Last sign of life\s+a few seconds ago/,
+    /It builds generation 2\.[^]*2 of 5: reads the topics\s+Records read\s+[\d,]+ of [\d,]+\s[^]*Members that help\s+\d\s+Last sign of life/,
   )
   await eventually(async () => (await second.metric('tidemark_rebuild_progress_ratio')) > 0.6)
   await killed.end('SIGKILL')
@@ -156,21 +155,21 @@ test('the followers of the change feed are shown, and how far they have read', a
   ])
 })
 
-test('a full disk of Elasticsearch is named as the cause, with the record that waits, until there is room', async () => {
+test('a block of writes in Elasticsearch is named as the cause, with the record that waits, until it is gone', async () => {
   const { page } = await visit()
   await page.goto(`${statusOf(second)}?refresh=off`)
   const index = `${pipeline.names.INDEX_PREFIX}-form*`
-  const block = (isFull: boolean | null) =>
-    pipeline.elasticsearch.indices.putSettings({ index, settings: { 'index.blocks.read_only_allow_delete': isFull } })
+  const block = (isBlocked: boolean | null) =>
+    pipeline.elasticsearch.indices.putSettings({ index, settings: { 'index.blocks.write': isBlocked } })
   await block(true)
-  const full =
-    /^Elasticsearch refuses writes since \d\d:\d\d:\d\d: its disk is full \(429 cluster_block_exception\)\. The record that waits longest is \S+-forms\/\d\/\d+\./
+  const blocked =
+    /^Elasticsearch refuses writes since \d\d:\d\d:\d\d: a block was set \(403 cluster_block_exception\)\. The record that waits longest is \S+-forms\/\d\/\d+\./
   // Only the indexer of its partition knows the record; the other one names the partition.
   await eventually(async () => {
     const [one, other] = [statusOf(first), statusOf(second)]
     for (const url of [one, other]) {
       await page.goto(`${url}?refresh=off`)
-      if (full.test(await causes(page))) return true
+      if (blocked.test(await causes(page))) return true
     }
     return false
   })
