@@ -1,7 +1,14 @@
 import { type CheckOutcome, failed, passed } from '../../src/core/monitoring/health.ts'
 import { copySource, type Documents, type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
 import type { BulkCalls } from './bulkApi.ts'
-import { type BulkFailure, classifyRequestError, type ItemOutcome, type RequestFailure } from './bulkFailure.ts'
+import {
+  type BulkFailure,
+  classifyRequestError,
+  type ItemOutcome,
+  isDone,
+  isFailure,
+  type RequestFailure,
+} from './bulkFailure.ts'
 import type { BulkQueue } from './bulkQueue.ts'
 import {
   bytesOf,
@@ -9,6 +16,7 @@ import {
   type Job,
   listToRepeat,
   mustCompare,
+  onlyJobOf,
   reportOutcomes,
   reportRejection,
   type StoredState,
@@ -293,11 +301,4 @@ export class BatchWriter {
   }
 }
 
-const onlyJobOf = (jobs: readonly Job[]): Job | undefined => (jobs.length === 1 ? jobs[0] : undefined)
-
 const notSent: ItemOutcome = { kind: 'retry', reason: 'was not sent' }
-
-const isDone = (outcome: ItemOutcome | undefined): boolean => outcome?.kind === 'written' || outcome?.kind === 'stale'
-
-const isFailure = (outcome: ItemOutcome | RequestFailure): outcome is BulkFailure =>
-  outcome.kind === 'retry' || outcome.kind === 'away' || outcome.kind === 'busy' || outcome.kind === 'pause'

@@ -31,6 +31,12 @@ export type ItemOutcome =
  */
 export type RequestFailure = BulkFailure | FailureOf<'split' | 'bad-request'>
 
+export const isDone = (outcome: ItemOutcome | undefined): boolean =>
+  outcome?.kind === 'written' || outcome?.kind === 'stale'
+
+export const isFailure = (outcome: ItemOutcome | RequestFailure): outcome is BulkFailure =>
+  outcome.kind === 'retry' || outcome.kind === 'away' || outcome.kind === 'busy' || outcome.kind === 'pause'
+
 /** The error of one document in a bulk response. `reason` may quote the document, so it is never logged; it only serves to classify the error. */
 export type ItemError = { readonly type?: string; readonly reason?: string; readonly caused_by?: { type?: string } }
 

@@ -165,3 +165,5 @@ export function confirmSuspicion(job: Job, nowMs: number): boolean {
 /** The suspicion that another record of the entity inherits: `sinceMs` stays, but the failures are counted anew. */
 const inheritedSuspicion = (suspicion: Suspicion | undefined): Suspicion | undefined =>
   suspicion === undefined ? undefined : { ...suspicion, failures: 0 }
+
+export const onlyJobOf = (jobs: readonly Job[]): Job | undefined => (jobs.length === 1 ? jobs[0] : undefined)
