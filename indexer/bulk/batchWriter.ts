@@ -7,10 +7,12 @@ import {
   type ItemOutcome,
   isDone,
   isFailure,
+  notSent,
   type RequestFailure,
 } from './bulkFailure.ts'
 import type { BulkQueue } from './bulkQueue.ts'
 import {
+  type Batch,
   bytesOf,
   confirmSuspicion,
   type Job,
@@ -22,18 +24,6 @@ import {
   type StoredState,
   shardOf,
 } from './job.ts'
-
-/** The records (jobs) that are sent together, and what has become of them so far. */
-type Batch = {
-  /** Whether at least one request of the batch had results by document. If not, Elasticsearch is away or refuses everything. */
-  hasResults: boolean
-  /** Records that were alone in a request with status 400, and were not rejected before. See `write`. */
-  readonly badRequests: { readonly job: Job; readonly reason: string }[]
-  /** Records whose revision was stored before. A comparison shows whether the stored content is theirs. */
-  readonly repeated: Job[]
-  /** Records to send again after a backoff. */
-  readonly failed: Job[]
-}
 
 type BatchResult = Pick<Batch, 'hasResults'> & {
   readonly failed: readonly Job[]
@@ -72,8 +62,9 @@ export class BatchWriter {
     const blocked = this.blocked()
     if (blocked === undefined) return passed
     const others = this.#blocked.size === 1 ? '' : ` and ${this.#blocked.size - 1} others`
-    const seconds = Math.floor(blocked.forMs / 1_000)
-    return failed(`no progress for ${seconds} s at ${blocked.name}${others}: ${blocked.reason}`)
+    return failed(
+      `no progress for ${Math.floor(blocked.forMs / 1_000)} s at ${blocked.name}${others}: ${blocked.reason}`,
+    )
   }
 
   /** The record that `health` names; undefined if none waits. */
@@ -300,5 +291,3 @@ export class BatchWriter {
     if (next !== undefined) this.#queue.putBack(next)
   }
 }
-
-const notSent: ItemOutcome = { kind: 'retry', reason: 'was not sent' }

@@ -31,6 +31,9 @@ export type ItemOutcome =
  */
 export type RequestFailure = BulkFailure | FailureOf<'split' | 'bad-request'>
 
+/** Of a document that was in no request yet. */
+export const notSent: ItemOutcome = { kind: 'retry', reason: 'was not sent' }
+
 export const isDone = (outcome: ItemOutcome | undefined): boolean =>
   outcome?.kind === 'written' || outcome?.kind === 'stale'
 

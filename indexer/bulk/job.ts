@@ -167,3 +167,15 @@ const inheritedSuspicion = (suspicion: Suspicion | undefined): Suspicion | undef
   suspicion === undefined ? undefined : { ...suspicion, failures: 0 }
 
 export const onlyJobOf = (jobs: readonly Job[]): Job | undefined => (jobs.length === 1 ? jobs[0] : undefined)
+
+/** The records (jobs) that are sent together, and what has become of them so far. */
+export type Batch = {
+  /** Whether at least one request of the batch had results by document. If not, Elasticsearch is away or refuses everything. */
+  hasResults: boolean
+  /** Records that were alone in a request with status 400, and were not rejected before. See `BatchWriter.write`. */
+  readonly badRequests: { readonly job: Job; readonly reason: string }[]
+  /** Records whose revision was stored before. A comparison shows whether the stored content is theirs. */
+  readonly repeated: Job[]
+  /** Records to send again after a backoff. */
+  readonly failed: Job[]
+}

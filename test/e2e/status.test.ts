@@ -116,11 +116,7 @@ test('an interrupted rebuild is shown until another run has finished it', async 
   const helper = await startProgram('rebuild', slowly, ['--member', '1'])
   const shown = (text: RegExp) => eventually(async () => text.test(await page.locator('.rebuild').innerText()))
   await shown(
-<<<<<<< HEAD
-    /It builds generation 2\.[\s\S]*2 of 5: reads the topics\s+Records read\s+[\d,]+ of [\d,]+\s[\s\S]*Members that help\s+\d\s+Last sign of life/,
-=======
     /It builds generation 2\..*2 of 5: reads the topics\s+Records read\s+[\d,]+ of [\d,]+\s.*Members that help\s+\d\s+Last sign of life/s,
->>>>>>> status
   )
   await eventually(async () => (await second.metric('tidemark_rebuild_progress_ratio')) > 0.6)
   await killed.end('SIGKILL')
