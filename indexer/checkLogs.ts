@@ -47,6 +47,7 @@ export async function checkLogs(
   const checks = assigned.flatMap((state) => {
     const { topic, partition, log, offsets } = state
     if (log.isReplaced) return []
+    // If the log has its stored prefixes now, what was read before this check becomes the prefix of the next one.
     const readPrefix = log.prefixUpTo(offsets.progress().position)
     return [{ topic, partition, prefixes: log.prefixes(), readPrefix, state }]
   })

@@ -12,7 +12,8 @@ type MaxTimes = Record<'changedAt' | 'deletedAt', { readonly value: number | nul
 
 /**
  * Reads from the documents of a generation (the indices of one build) how far the logs of partitions were read: the highest position of the documents, and
- * their latest append time, as `LogState` by `partitionName`. A partition without documents is left out. Needed where commits and Redis have no state. Example:
+ * their latest append time, as `LogState` by `partitionName`. A log counts as replaced if a record below that position was appended later than that time
+ * (`logReplacement.ts`). A partition without documents is left out. Needed where commits and Redis have no state. Example:
  * 1. An operator deletes a topic, and with it its commits. Redis loses its data.
  * 2. The topic is created again. Only the documents show that it is another log: their positions are above its end.
  *
@@ -35,7 +36,7 @@ export async function readLogStatesOfDocuments(
     const response = await elasticsearch.search<unknown, MaxTimes>(
       {
         index: indices[type],
-        // If a shard has no copy, the result lacks its documents. The prefix is then shorter, but still one of the log.
+        // If a shard has no copy, the result lacks its documents. Then fewer records are compared, and none of another log.
         allow_partial_search_results: true,
         query: { range: { logPosition: { ...lowerBound, lt: endOfPositions(partition) } } },
         // Without `unmapped_type`, an index that lacks the field `logPosition`, since another program has made it, would answer with an error.
@@ -53,6 +54,7 @@ export async function readLogStatesOfDocuments(
     const below = offsetOf(Number(highestPosition) as LogPosition) + 1n
     const timesMs = [response.aggregations?.changedAt?.value, response.aggregations?.deletedAt?.value]
     const knownTimesMs = timesMs.filter((timeMs) => typeof timeMs === 'number')
+    // Without a known time, no append time shows that the log was replaced; a lower end of the log does.
     const latestMs = knownTimesMs.length === 0 ? Infinity : Math.max(...knownTimesMs)
     logs.set(partitionName({ topic, partition }), { isReplaced: false, prefixes: [{ below, latestMs }] })
   }

@@ -249,7 +249,7 @@ export class ProgressPublisher {
     const changed = visible.flatMap(({ partition, position }) => partition.visible.changedBelow(position))
     const lists = [...new Set([...this.#refreshed, ...changed])]
     const listChange = listsOrAll(lists)
-    const wasWithheld = visible.some(({ partition }) => partition.visible.hasUnpublishedLists)
+    const wasWithheld = visible.some(({ partition }) => partition.visible.wasWithheld)
     const published = await this.#options.publishVisible({
       lists: listChange.lists,
       changesEveryList: listChange.changesEveryList || wasWithheld,

@@ -19,7 +19,7 @@ export class PublishedPosition {
   /** The highest `end` of `noteGap`. */
   #gapBelow = 0n
   readonly #unpublished = new Map<TeamList, UnpublishedOffsets>()
-  #hasUnpublishedLists = false
+  #wasWithheld = false
 
   constructor(start: bigint) {
     this.#start = start
@@ -30,9 +30,9 @@ export class PublishedPosition {
     return this.visibleTo ?? this.#start
   }
 
-  /** Whether the last round withheld the position of this partition: then its next publication must change the version of every list. */
-  get hasUnpublishedLists(): boolean {
-    return this.#hasUnpublishedLists
+  /** Whether the last round withheld the position of this partition. Then its next publication must change the version of every list. */
+  get wasWithheld(): boolean {
+    return this.#wasWithheld
   }
 
   /** Notes the end offset of the partition. Only the first one counts. */
@@ -75,7 +75,7 @@ export class PublishedPosition {
 
   /** Ends a round, which has published the position `to` and its time (epoch ms), or withheld them. */
   endRound(outcome: { readonly to: bigint; readonly timeMs: number } | 'withheld'): void {
-    this.#hasUnpublishedLists = outcome === 'withheld'
+    this.#wasWithheld = outcome === 'withheld'
     if (outcome === 'withheld') return
     const { to, timeMs } = outcome
     this.visibleTo = to

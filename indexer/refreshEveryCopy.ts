@@ -17,8 +17,8 @@ const patienceMs = 2_000
  * - no primary may be missing.
  *
  * The number of copies alone could hide that copies were exchanged: copy A is refreshed and then lost; copy B is active, but was not reached. So, if a refresh
- * misses a copy, a second refresh follows, and as many copies must be active before the second one as after it. One exchange remains unnoticed: during the
- * second refresh, copy A is lost while another copy ends its recovery and becomes active.
+ * misses a copy, a second refresh follows, and as many copies must be active before the second one as after it. One case remains
+ * unnoticed: copy B is not reached a second time, and during the second refresh, A is lost and a new copy becomes active. Then the counts are right again.
  */
 export async function refreshEveryCopy(
   client: Client,

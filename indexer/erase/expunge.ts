@@ -29,7 +29,7 @@ type Shard = Tools & { readonly index: PhysicalIndex; readonly shard: string; re
 
 /** How often progress is reported during a merge. */
 const progressIntervalMs = 2_000
-/** How long to wait for each condition: longer than copies store history that no copy needs (30 s), and than merges and searches in flight last. */
+/** The longest wait for each condition. Copies drop unneeded history after 30 s; merges and searches in flight take less than two minutes. */
 const waitMs = 120_000
 /** Long, since a merge copies the live documents of every segment with deleted documents: four hours. */
 const mergeDeadlineMs = 4 * 3_600_000

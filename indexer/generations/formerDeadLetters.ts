@@ -81,7 +81,7 @@ export class FormerDeadLetters {
       const ids = [...lackedByOld]
       for (let start = 0; start < ids.length; start += documentsPerRequest) {
         const states = await this.#statesOf(type, ids.slice(start, start + documentsPerRequest))
-        // Followers have not passed the newer state of an entity that has changed since.
+        // An entity may have changed since the comparison. Its newer state has a position that is not compared, and above every cursor: followers will get it.
         const comparedStates = states.filter(({ position }) => this.#isCompared(type, position))
         count += (await this.#lackedOf(type, comparedStates)).length
         await lock.extend()

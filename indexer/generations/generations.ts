@@ -137,7 +137,10 @@ export class Generations {
     throw new Error(`a template of the cluster adds to our indices what loses documents: ${foreignSettings.join(', ')}`)
   }
 
-  /** Stores, in the mappings of the list indices, what a rebuild knows only at its end. Only for a generation that does not serve yet. */
+  /**
+   * Stores, in the mappings of the list indices, what a rebuild knows only at its end: the keys with which the API seals cursors, and whether documents were
+   * carried over from the generation of a replaced log. Only for a generation that does not serve yet.
+   */
   async storeMeta(
     { indices }: Pick<Generation, 'indices'>,
     { cursorKeys, hasCarriedOver }: Pick<Generation, 'cursorKeys' | 'hasCarriedOver'>,
@@ -214,7 +217,7 @@ export class Generations {
   /** Resolves once the writes that were in flight on every shard have ended. */
   async #blockWrites(indices: readonly PhysicalIndex[]): Promise<void> {
     for (const index of indices) {
-      // For an index that was blocked before, `shards_acknowledged` is false: only `acknowledged` can be checked.
+      // `shards_acknowledged` is not checked: it is false for an index that has the block already, which only a killed rebuild leaves.
       const blocked = await this.#client.indices.addBlock({ index, block: 'write', ...this.#waits }, this.#options)
       if (!blocked.acknowledged) throw new Error(`writes to ${index} may still be under way: run the rebuild again`)
     }

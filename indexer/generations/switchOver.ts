@@ -62,7 +62,8 @@ export async function switchOver(parts: SwitchParts): Promise<void> {
     await passUntilCompared(tools, reconciliation, lock)
     await refreshEveryCopy(elasticsearch, Object.values(target.indices), { signal, requestTimeout: switchTimeoutMs })
     await lock.extend()
-    // 5. Counts the entities whose states were dead letters until now, and are in the new generation: followers have passed the positions of these states.
+    // 5. Counts the entities whose states were dead letters until now, and are in the new generation. Followers have passed the positions of these states,
+    // so they would never get them: step 6 makes followers start anew. First compares the positions up to the ends of step 2.
     await formerDeadLetters.compare(visible, lock)
     const formerLetterCount = await formerDeadLetters.count(lock)
     // 6. Stores the keys that decide whether the cursors of followers stay valid.
@@ -70,7 +71,7 @@ export async function switchOver(parts: SwitchParts): Promise<void> {
     if ((await generations.serving())?.tag !== serving.tag)
       throw new Error(`generation ${serving.number} does not serve any more: run the rebuild again`)
     const hasMissed = tombstoneCount > 0 || formerLetterCount > 0
-    const cursorKeys = await describeFeed(tools, generations, reconciliation, hasMissed)
+    const cursorKeys = await storeCursorKeys(tools, generations, reconciliation, hasMissed)
     // 7. Switches in one script, which also releases the lock: the next request of each reader searches the new generation.
     const switched = await switchServing(redis, {
       holder,
@@ -95,8 +96,8 @@ export async function switchOver(parts: SwitchParts): Promise<void> {
 }
 
 /**
- * Repeats passes of the reconciliation until they have compared, with the new generation, every write to the old one that started before this call: some
- * copies of a shard get a write later than others.
+ * Repeats passes of the reconciliation until they have compared, with the new generation, every write to the old one that has started by the end of the first
+ * pass. One pass is not enough: it may read a copy of a shard that gets a write later than other copies.
  */
 async function passUntilCompared(
   { signal }: CommandTools,
@@ -123,7 +124,7 @@ async function passUntilCompared(
  * - the old generation may have missed a deletion (`knowsDeletions`);
  * - a log was replaced: the cursors have positions of the former log.
  */
-async function describeFeed(
+async function storeCursorKeys(
   { redis }: CommandTools,
   generations: Generations,
   { from, to, replaced }: Reconciliation,
@@ -132,6 +133,7 @@ async function describeFeed(
   const goesOn = !hasMissed && replaced.size === 0 && (await knowsDeletions(redis, from.tag))
   // The keys that the new indices have already are not used: a killed rebuild may have replaced them by those of the old generation.
   const cursorKeys = goesOn ? from.cursorKeys : { forms: newCursorKey(), submissions: newCursorKey() }
+  // A topic was replaced in this rebuild or an earlier one: documents of its former log were copied, and have no position of the new log.
   const isCarriedOver = (type: EntityType): boolean => from.hasCarriedOver[type] || replaced.has(type)
   const hasCarriedOver = { forms: isCarriedOver('forms'), submissions: isCarriedOver('submissions') }
   await generations.storeMeta(to, { cursorKeys, hasCarriedOver })

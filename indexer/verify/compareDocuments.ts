@@ -35,7 +35,7 @@ export const comparedOf = (kind: DocumentKind, { id, version, source }: StoredDo
 
 const digestBytes = 16
 const instantLength = '2026-11-21T10:00:00.000Z'.length
-/** Matches `","logPosition":42` after the time of a live document, and `"},"logPosition":42` after that of a tombstone. */
+/** Matches `","logPosition":42` after the time of a live document, and `"},"logPosition":42` after that of a tombstone, which is in an object of its own. */
 const positionAfterTime = /^("\}?),"logPosition":\d+/
 /** The most characters that `positionAfterTime` matches. */
 const maxPositionLength = 40

@@ -176,6 +176,7 @@ async function continueFrom(request: ChangesRequest, cursorText: string): Promis
     if (isUnchanged) return { items: [], cursor: cursorText, hasMore: false, isCurrent: true }
   }
   const visible = await readVisible(request)
+  // A rebuild has switched to indices with another key, because positions in earlier cursors are not valid for these indices.
   if (keyIdOf(visible.cursorKey) !== sealed.keyId) throw apiError('cursor_expired')
   const cursor = openedCursor ?? openedWith(sealed, visible.cursorKey, scope)
   return await walk(request, visible, ...walkFrom(cursor, visible))
@@ -188,7 +189,7 @@ function sealedCursorOf(text: string, type: EntityType): SealedCursor {
     case 'sealed':
       return parsed
     case 'newer':
-      // 503: another process, of the later release, can open the cursor.
+      // 503, so that the client repeats the request: a process of the later release can open the cursor. Reported like a lack of capacity, which also passes.
       throw unavailable('capacity', new Error('a later release has issued the cursor'))
     case 'invalid':
       throw invalidCursor()

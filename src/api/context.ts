@@ -10,7 +10,7 @@ import type { IndexReader } from './search/indexReader.ts'
 import type { QueryTurns } from './search/queryTurns.ts'
 import type { VisibleLists } from './visibleLists.ts'
 
-/** The state of a Koa context before authentication. */
+/** The state of a Koa context. Optional members are set while the request is handled. */
 export type ApiState = {
   requestId: string
   /** Set by `authenticate`. */
@@ -26,6 +26,7 @@ export type RouteState = ApiState & {
   accountKey: FoundKey
   /** List versions, watermark, and the indices of which these are true; read with the key, before any search. */
   freshness: Freshness
+  /** Admits the request's queries to Elasticsearch, and its answers to memory, within the bounds of its team. */
   turns: QueryTurns
 }
 

@@ -123,7 +123,8 @@ export class FairQueue {
     }
     const onAbort = (): void => refuse('aborted')
     const waitsForOtherTeams = (): boolean => {
-      // A waiter behind another waiter of its team waits for its own team.
+      // 1. Without its own team, the weight would not fit: other teams use the capacity.
+      // 2. It would fit, its team is within its share, and no other waiter of its team is before it: other teams come first.
       const isFirst = team.waiting.values().next().value === waiter
       const fitsBesideOtherTeams = this.#fits(this.#running - team.running, weight, this.#bounds.maxRunning)
       return !fitsBesideOtherTeams || (isFirst && this.#isWithinShare(team, weight))

@@ -74,6 +74,7 @@ function queryParser(schema: z.ZodObject): ParseQuery {
     // URLSearchParams strips one leading question mark, which may belong to the query itself.
     const query = Map.groupBy(new URLSearchParams(`?${querystring}`), ([name]) => name)
     const sentValues: Record<string, unknown> = {}
+    /** Of the only parameter with a code, `answer.<code>`. */
     const valuesByCode: [code: string, values: string[]][] = []
     const ignoredNames: string[] = []
     let repetitionProblem: string | undefined
@@ -96,8 +97,8 @@ function queryParser(schema: z.ZodObject): ParseQuery {
 }
 
 /**
- * Names the parameter, its rule, and the value if one was sent: `limit must be an integer from 1 to 100, not "500"`. The issue's path is the parameter's
- * name; of answers, also the code, and the value if it breaks the rule (`answersByCode`).
+ * Names the parameter, its rule, and the value if one was sent: `limit must be an integer from 1 to 100, not "500"`. The issue's path is the parameter's name,
+ * such as `limit`; for answers (`answersByCode`) `answer.<code>`, the code, and the answer, unless the code itself breaks the rule.
  */
 function problemOf({ issues: [issue] }: z.ZodError, sentValues: Readonly<Record<string, unknown>>): string {
   const [parameter = '', code, answer] = issue?.path.map(String) ?? []

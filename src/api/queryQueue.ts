@@ -23,7 +23,7 @@ const partTimes: QueryTimes = { maxWaitMs: 30_000, deadlineMs: 35_000 }
 const queueBounds = { maxWaiting: 1_024, maxWaitMs: pageTimes.maxWaitMs }
 /**
  * The most bytes that queries in flight may return, in total and of one team. A team may read parts of four exports and a page at once, or one row of
- * 10 MB. Two such rows from each of two processes would occupy all threads of a small Elasticsearch.
+ * 10 MB, but not two: with two from each of two processes, a team would occupy all threads of a small Elasticsearch.
  */
 const queryBytes = { ...queueBounds, maxRunning: 32 * mebibyte, maxRunningPerTeam: 18 * mebibyte }
 /** The most bytes of whole answers in memory. They are reserved before the query, until the answer is sent. */
@@ -66,6 +66,7 @@ class RequestTurns implements QueryTurns {
 
   readonly runPart: RunQuery = (send, mostBytes) => this.#runWithin(partTimes, send, mostBytes)
 
+  /** `bytes`: of all answers of the request. Acquires what is not reserved yet; the returned function releases it, as does the end of the response. */
   async reserve(bytes: number): Promise<() => void> {
     const addedBytes = bytes - this.#reservedBytes
     if (addedBytes <= 0) return () => undefined
@@ -79,7 +80,7 @@ class RequestTurns implements QueryTurns {
     this.#reservedBytes += addedBytes
     whenClosed(response, release)
     return () => {
-      // Then it is released.
+      // The end of the response has released it.
       if (response.closed) return
       response.off('close', release)
       this.#reservedBytes -= addedBytes

@@ -159,7 +159,8 @@ async function countGroups(request: CountRequest, nowMs: number): Promise<Counts
 /** Also counts units without submissions, if they are between others. */
 async function countUnits(request: CountRequest, unit: TimeUnit, nowMs: number): Promise<Counts> {
   const countWithin = async ({ fromMs, toMs }: TimeSpan): Promise<Counts> => {
-    // Elasticsearch counts only units that end before the upper bound. So the bound is later by more than a unit: a month has fewer than 2 × 28 days.
+    // Elasticsearch counts only units that end before the upper bound, so the bound is later by more than the longest unit, such as a month of 31 days: by two
+    // of the shortest, 2 × 28 days. The unit that contains the lower bound counts as a whole.
     const hard_bounds = { min: fromMs, max: toMs + 2 * shortestMs[unit] }
     const histogram = { ...histogramOf(unit, request), min_doc_count: 0, hard_bounds }
     const aggs = { items: { date_histogram: histogram, ...scoresWith(request) } }

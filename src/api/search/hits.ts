@@ -96,12 +96,13 @@ export function totalOf({ total }: Pick<SearchAnswer, 'total'>): number {
 export const aggregationsIn = <T>(schema: z.ZodType<T>, { aggregations }: SearchAnswer): T =>
   parseWith(schema, aggregations)
 
-/** `position`: the row's sort key (`clauses.ts`). `bytes`: an upper bound for the size of a large row (`largeRows.ts`); undefined for other rows. */
+/** `position`: the row's sort key within its team, a text of creation time and id (`clauses.ts`); no log position. `bytes`: an upper bound for the size of a large row (`largeRows.ts`); undefined for other rows. */
 export type RowKey = { readonly position: string; readonly id: EntityId; readonly bytes: number | undefined }
 
 /** The keys in the answer to a search with `newestFirst` (or `oldestFirst`) and `keysOnly(entityPart)`. */
 export const keysIn = ({ hits }: SearchAnswer, entityPart: EntityPart): readonly RowKey[] =>
   hits.map(({ sort, fields }) => {
+    // The first sort value is the team.
     const position = sort?.[1]
     if (typeof position !== 'string') throw new ElasticsearchUnavailable('partial', 'a hit has no position')
     const size = fields?.[sizeField(entityPart)]?.[0]

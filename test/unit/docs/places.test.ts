@@ -42,3 +42,14 @@ test('the test finds the names', () => {
 test.each(pages)('%s names Deployments, Jobs, Services and ports that exist', (page) => {
   expect(wrongIn(readFileSync(page, 'utf8'))).toEqual([])
 })
+
+/** Each pair of "`name` in `file`", also of "`name` and `other` in `file`". */
+const namesInFiles = [
+  ...readFileSync('CONTRIBUTING.md', 'utf8').matchAll(/((?:`\w+`(?:, | and ))*`\w+`) in `([\w/.-]+\.ts)`/g),
+].flatMap(([, names = '', file = '']) => [...names.matchAll(/`(\w+)`/g)].map(([, name = '']) => ({ name, file })))
+
+test('CONTRIBUTING.md names functions that are in the files that it names', () => {
+  expect(namesInFiles.length).toBeGreaterThan(10)
+  const missing = namesInFiles.filter(({ name, file }) => !new RegExp(`\\b${name}\\b`).test(readFileSync(file, 'utf8')))
+  expect(missing).toEqual([])
+})
