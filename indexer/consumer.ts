@@ -190,7 +190,7 @@ export class SourceConsumer {
     const state = this.#assigned.get(partitionName(batch))
     if (state === undefined || this.#fullTopics.has(batch.topic)) return false
     expectNext(state, position)
-    // Compaction has removed records of the batch.
+    // Compaction has removed records of the batch. Until the end of the log at this time is read, the index may be in a state that the log never had.
     if (gapBelow !== undefined) state.visible.noteGap(gapBelow)
     // The batch has control records, or records of aborted transactions, which are not in `records`.
     if (skippedAtMs !== undefined) state.log.noteTime(position, skippedAtMs)
@@ -252,6 +252,7 @@ export class SourceConsumer {
 
   /** Marks a record as processed, and counts the bytes of the processed records that an earlier record in flight keeps in the offset tracker. */
   #markProcessed(trackedRecord: TrackedRecord, state: AssignedPartition): void {
+    // So many records, from the first unprocessed one on, need not be tracked any more: none, while an earlier record is in flight.
     const passedCount = state.offsets.markProcessed(trackedRecord)
     const addedBehind = 1 - passedCount
     state.processedBehind += addedBehind

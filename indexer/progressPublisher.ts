@@ -178,7 +178,8 @@ export class ProgressPublisher {
   async #publishOnce(): Promise<RoundResult> {
     const { consumer, offsetRanges, elapsedMs } = this.#options
     this.#roundBeganAtMs = elapsedMs()
-    // `readBefore` is noted before the ends are queried: an end below it shows that the log has lost records.
+    // `readBefore`: every record below this offset was read, in this assignment or an earlier one. Noted before the ends are queried: an end below it shows that
+    // the log has lost records.
     const owned = consumer.assigned().map((partition) => ({
       partition,
       readBefore: partition.log.prefixUpTo(partition.offsets.progress().position).below,
@@ -235,7 +236,7 @@ export class ProgressPublisher {
 
   /**
    * Publishes positions and list versions. The position of a partition is withheld
-   * - while its log may have been replaced by another one;
+   * - while its log may have been replaced by another one: its end was below a record that was read before, or a check doubts it;
    * - while the index is in a state that the log never had (`PublishedPosition.isStateOfLog`);
    * - while a rebuild switches readers to its generation: the reply is `locked`.
    *

@@ -130,7 +130,7 @@ function readCommit({ position, metadata }: PartitionCommit): CommittedOffset {
   return {
     position,
     generation,
-    // Every rejected record below a commit has its dead letter.
+    // Every rejected record below a commit of an indexer has its dead letter. (`startOffset` does not use this member of a rebuild's commit.)
     deadLetteredBelow: deadLetteredBelow > position ? deadLetteredBelow : position,
     coveredUntilMs: Number(coveredUntilMs ?? notCovered),
     log: readLogState(log, position),

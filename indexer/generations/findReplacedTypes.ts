@@ -35,6 +35,7 @@ export async function findReplacedTypes(
   const { config, redis, report } = tools
   const topics = documentTopics(config)
   const statesInRedis = await readLogStates(redis, serving.tag)
+  // After a change of `TOPIC_FORMS`, for example, the indices have positions of another topic.
   const renamed = topics.filter((topic) => isRenamed(topic, statesInRedis, topics))
   const readPartitions = await partitionsReadFor(tools, serving, statesInRedis)
   // Without append times, a replaced log cannot be detected.
@@ -62,8 +63,8 @@ async function partitionsReadFor(
     ...(await fetchCommittedOffsets(source, rebuildGroup(config.CONSUMER_GROUP), topics)),
     ...(await fetchCommittedOffsets(source, config.CONSUMER_GROUP, topics)),
   ].flatMap(([name, { generation, log }]) => (generation === serving.tag ? [[name, log] as const] : []))
-  // Of several states of a log, the last one counts: the state in Redis, which outlives the commits of a deleted topic; then that in the commit of the rebuild
-  // that filled the generation; then that in the commit of a live indexer.
+  // The state in the commit of a live indexer counts, else that in the commit of the rebuild that filled the generation, else that in Redis, which outlives the
+  // commits of a deleted topic. A later entry of the map replaces an earlier one.
   const storedStates = new Map([...fromRedis, ...fromCommits])
   const partitions = [...(await source.offsetRanges(topics)).values()]
   const withoutState = documentPartitionsIn(partitions, config).filter(
@@ -91,7 +92,7 @@ async function checkUntilDecided(
     const queries = undecided.map(({ topic, partition, log }) => ({ topic, partition, prefixes: log.prefixes() }))
     const answers = queries.length === 0 ? [] : await queryLogs(source, queries)
     for (const [number, { log }] of undecided.entries()) {
-      // No records are read here: what was read of the log stays as stored.
+      // No records are read here: the records below offset 0, none, are added to those that were read before.
       const readPrefix = log.prefixUpTo(0n)
       log.endCheck(readPrefix, answers[number] ?? [], performance.now())
     }

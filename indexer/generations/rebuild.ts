@@ -22,7 +22,7 @@ import { switchOver } from './switchOver.ts'
 
 /** A comparison of at most so many documents is short enough to be repeated while the lock of the switch stops the watermark. */
 const smallPassDocuments = 5_000
-/** Longer (ms) than an API request may last that began before the switch, and may still open a search of the old indices. */
+/** A request that began before the switch may still open a search of the old indices, but not later than this after it began (ms). */
 const graceMs = 10_000
 /** How long (ms) a rebuild waits for the readers of a generation that it is to remove. */
 const readersDeadlineMs = 600_000
@@ -99,8 +99,9 @@ async function rebuildAlone(options: CommandTools, progress: Pick<RebuildReport,
     progress.enter('compare')
     const reconciliation = new Reconciliation(toolsUntilFailed, serving, target, replaced)
     await reconcileAll(toolsUntilFailed, reconciliation, forgottenEntities)
+    // States that the old generation lacks: their records were dead letters, and this release can index them. Followers have passed their positions.
     const formerDeadLetters = new FormerDeadLetters(toolsUntilFailed, serving, target, replaced)
-    // Most of the comparison is done before the lock of the switch is acquired.
+    // Most of the comparison is done now, without the lock of the switch; the rest in step 7, with it.
     await formerDeadLetters.compare(pipeline.visible(), undefined)
     // 7. Switches readers.
     progress.enter('switch')
@@ -159,6 +160,7 @@ async function reconcileAll(
   reconciliation: Reconciliation,
   forgottenEntities: ForgottenEntities,
 ) {
+  // Documents that the new generation lacks may be of deleted entities. They are copied once their topic is read and has a record of the entity.
   const { compared, copied } = await reconciliation.pass((kind, old) => forgottenEntities.postponesCopy(kind, old))
   options.report.step(`${compared} documents compared, ${copied} copied`)
   await forgottenEntities.copyWithRecord(reconciliation.copier)

@@ -24,7 +24,7 @@ type ListFields = {
 /** `copied`: the documents that the new generation lacked, or had in an older version. */
 type PassResult = { readonly compared: number; readonly copied: number }
 
-/** Whether a pass leaves out this document, of which the new generation has no version. */
+/** Whether a pass leaves out this document, of which the new generation has no version: Kafka may have forgotten that its entity was deleted. */
 type IsForgotten = (kind: DocumentKind, document: DocumentState) => boolean
 
 const documentsPerRequest = 2_000
@@ -68,7 +68,7 @@ export class Reconciliation {
     return this.#startedWrites
   }
 
-  /** Whether the passes have compared these writes. Copies of a shard may get a write after its primary, so that only a later pass compares it. */
+  /** Whether the passes have compared `writes`, a value of `startedWrites` before or after the last pass. Copies of a shard may get a write after its primary, so that only a later pass compares it. */
   hasCompared(writes: ReadonlyMap<string, number>): boolean {
     return [...writes].every(([shard, lastWrite]) => {
       // After a failover, the new primary may have fewer sequence numbers: the writes above them are lost, and not waited for.

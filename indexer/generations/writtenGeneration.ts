@@ -77,7 +77,7 @@ export class WrittenGeneration {
     const isBuilding = this.#isBuilding
     const generations = (await this.#generations.find()).flatMap(({ complete }) => complete ?? [])
     const own = generations.find(({ tag }) => tag === this.generation.tag)
-    // Also false if a generation that has served lacks only its read aliases: it is opened again, which restores the aliases.
+    // `servesOrIsBuilt` is also false if a generation that has served lacks only its read aliases. Then it is opened again, which restores them.
     const servesOrIsBuilt = own?.isServing === true || (isBuilding && !generations.some(({ isServing }) => isServing))
     if (!servesOrIsBuilt || !own?.hasWriteAliases) this.#left.abort()
     // Another indexer has made this generation serve.

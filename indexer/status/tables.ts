@@ -23,7 +23,7 @@ function ownId(own: OwnState, lags: readonly PartitionLag[]): string | undefined
   return lags.find((lag) => owned.has(partitionName(lag)))?.owner
 }
 
-/** Without a commit for this time (s), an indexer does not publish. */
+/** Every round of publishing ends with a commit, also without new records. An indexer that has not committed for this time (s) is marked as failing. */
 const silentSeconds = 30
 
 export function indexersTable(own: OwnState, { group, visibleMs }: Observed, nowMs: number): Html {

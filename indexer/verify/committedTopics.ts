@@ -53,6 +53,7 @@ export class CommittedTopics {
       groupId: config.CONSUMER_GROUP,
       rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP),
       generationOf: () => generation,
+      // A verification does not look for replaced logs.
       storedLogs: new Map(),
       logStatesOfDocuments: async () => new Map(),
       clock: Date.now,
@@ -173,6 +174,7 @@ export class CommittedTopics {
     // First, since it also notes that the record was read.
     const changedAtLeastMs = changedAtLeast(readPartition, record)
     if (team !== undefined && record.key?.toString('latin1').startsWith(`${team}/`) !== true) return undefined
+    // SQLite stores a boolean as 0 or 1.
     const isCommitted = Number(offset < readPartition.committed)
     const origin = { partition, offset, changedAtLeastMs, isCommitted }
     const conversion = convertRecord(record, config)
@@ -195,8 +197,8 @@ export class CommittedTopics {
  * The lowest `changedAt` (epoch ms) that the documents of a record may have. To be called once for each record of a partition, in order: notes in `partition`
  * that the record was read.
  * - If no offset is missing up to the record, this is its append time.
- * - Otherwise this is the latest append time before the first gap, if that is lower. The documents may have been made from an equal record, which was in the
- *   gap until compaction removed it. That record was not appended before that time.
+ * - Otherwise a producer may have sent the same content before: compaction has removed that record, which was in a gap, and the documents have its append
+ *   time. It was not appended before the records in front of the first gap. So this is the latest append time of those, if that is lower.
  */
 function changedAtLeast(partition: ComparedPartition, { offset, appendedAtMs }: SourceRecord): number {
   const isAfterGap = offset > partition.next

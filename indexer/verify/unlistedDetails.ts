@@ -19,7 +19,7 @@ const pauseMs = 1_000
  *
  * Whether the list document exists is read twice, at least a second apart: an indexer may write both documents between the search and the first reading. Ids
  * without a list document wait in memory for the second reading. When there are 20,000, these are read again and reported at once, before the search goes on.
- * So each detail document is read at most twice and reported at most once, and memory stays bounded though every list document is lost.
+ * So each detail document is read at most twice and reported at most once, and memory stays bounded even if every list document is lost.
  */
 export async function reportUnlistedDetails(
   context: VerifyContext,
@@ -27,6 +27,7 @@ export async function reportUnlistedDetails(
   differences: DifferenceReport,
 ): Promise<void> {
   const { elasticsearch, share, pauseAfterWork, signal } = context
+  // Only called for several shares: Elasticsearch refuses `max: 1`.
   const slice = { id: String(share.number), max: share.count }
   for (const type of entityTypes) {
     const [list, detail] = kindsOf[type]

@@ -122,6 +122,7 @@ function pageMaker(request: ListRequest, { version, indices }: Validators): Answ
     let totalDocs = 0
     const rows = exportPage(list, filters, parameters, turns.runPart)
     const rendered = renderPageParts(parameters, rows, pick, (total) => (totalDocs = total))
+    // Resolves when the first part is ready: then the total is known.
     const body = await deps.startStream('large pages', ctx, rendered)
     return { body, totalDocs, contentType: 'json' }
   }

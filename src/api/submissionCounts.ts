@@ -22,7 +22,7 @@ import {
 import { AnswerTooLong } from './search/searchClient.ts'
 import { indexFields, requireIndexedAnswers, selectionParameters, submissionsFilters } from './submissions.ts'
 
-/** What `by` may name, besides units of time. `answer` needs the code of a form field. */
+/** What `by` may name, besides units of time. `everyValueOf`: every submission has the field; `anyValueOf`: some lack it. `answer` needs the code of a form field. */
 const countedValues = {
   form: () => everyValueOf('formId'),
   status: () => everyValueOf('status'),
@@ -115,6 +115,7 @@ export const countRecords: Route = async (ctx, { readParameters, indexReader, an
     list: { ...indexReader, type: 'submissions' as const, teamId, indices: validators.indices },
     filter,
     grouping: groupingFor(groupingOf(by), code),
+    // Units of time are likely to end here, which saves a search for the newest submission.
     untilMs: until === undefined || until === 'beyond-all' ? Number.POSITIVE_INFINITY : Date.parse(until),
     by,
     timeZone: zone,

@@ -123,6 +123,7 @@ function readSmallRows(snapshot: ListSnapshot, filter: Filter, runQuery: RunQuer
     for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), maxRowsOfPart))
       yield Array.from({ length: count }, (_, skip) => ({ clause, skip, bytes: undefined }))
   }
+  // A part has rows of one range only, as `readParts` divides each batch by itself.
   return readParts(rowsByRange(), async (part, mostBytes) => {
     const [firstRow] = part
     if (firstRow === undefined) return []

@@ -47,7 +47,7 @@ export interface ListCounts {
     stepMs: number,
   ): Promise<readonly { readonly startMs: number; readonly count: number }[]>
   /**
-   * Counts the rows whose sort key (creation time, `|`, id) begins with `prefix`, by the key's next character; newest first, without zeros. The character
+   * Counts the rows whose sort key (creation time, `|`, id) begins with `prefix`, which contains the whole creation time and `|`, by the key's next character; newest first, without zeros. The character
    * is undefined for the row whose sort key is `prefix` itself.
    */
   countByCharacter(
@@ -143,6 +143,7 @@ const bucketsSchema = z.object({
 
 /** All characters that an id may have, in the descending order of Elasticsearch. */
 const idCharacters = [...'zyxwvutsrqponmlkjihgfedcba_ZYXWVUTSRQPONMLKJIHGFEDCBA:9876543210.-']
+/** The field `position` of a list document is its sort key, no log position. */
 const sortKeyBegins = (prefix: string): Clause => ({ prefix: { position: prefix } })
 
 /** What a method of `ListCounts` resolves with: a common prefix, or counts. */

@@ -13,7 +13,7 @@ import { maxPageBytes, type PickRow } from './searchPage.ts'
 /** Log positions (partition and offset as one number) of one partition, from `from` (inclusive) to `below` (exclusive). */
 export type PositionRange = { readonly from: LogPosition; readonly below: LogPosition }
 
-/** A search for one page of a walk: of all changes from a cursor to the positions below which all was searchable when the walk began (`changes.ts`). */
+/** A search for one page of a walk (`changes.ts`). A walk reads all changes from a cursor to the visible positions at its beginning. */
 export type ChangesSearch = {
   readonly list: VersionedList
   /** The rest of the walk, in ascending order. */
@@ -191,6 +191,7 @@ function search(
   const rowsOfTeam = hasDeletions ? anyOf([ofTeam, { term: { 'tombstone.teamId': teamId } }]) : ofTeam
   const inRanges = anyOf(ranges.map(({ from, below }) => ({ range: { logPosition: { gte: from, lt: below } } })))
   const query: Clause = { bool: { filter: [rowsOfTeam, inRanges, ...filter] } }
+  // `position`: the sort key (creation time and id).
   const paging = { sort: [{ logPosition: 'asc' }, { position: 'asc' }], size, track_total_hits: false }
   const beginning = afterSortKey === undefined ? {} : { search_after: [sharedPosition, afterSortKey] }
   return searchTeam(list, { query, ...paging, ...beginning, ...options }, signal, maxBytes)

@@ -17,7 +17,7 @@ export type RowsFound = { readonly total: number; readonly rows: readonly Buffer
 export const maxPageBytes = 2 * 1024 * 1024
 
 /**
- * So many bytes of the team's share in `queryQueue.ts` are used by the query of a page from a list with large rows: a team reads two such pages at a
+ * So many bytes of the team's share of 18 MiB (`queryQueue.ts`) are used by the query of a page from a list with large rows: a team reads two such pages at a
  * time. Each takes several searches. Among thousands of long titles, such a search costs Elasticsearch as much as many small pages.
  */
 const queryBytesWithLargeRows = 8 * 1024 * 1024
@@ -106,6 +106,7 @@ export async function findPageKeys(snapshot: ListSnapshot, filter: Filter, reque
 }
 
 function rangeOf(snapshot: ListSnapshot, filter: Filter, request: PageRequest, signal: AbortSignal) {
+  // The page has its turn already: its counts need none.
   const counts = snapshot.countsOf(filter, (send) => send(signal))
   return rangeOfPage(counts, offsetOf(request), request.limit)
 }

@@ -40,9 +40,9 @@ export function exactTitle(teamId: TeamId, typed: string): Clause {
   if (firstPart === undefined) return terms.inRawTitle(folded)
   // A search by words does not find `tection-law` in "Protection-Law": a text with punctuation between its words may begin inside a word.
   const isPunctuated = reading.some((part) => part.slice(1).some(({ gap }) => gap === 'mark'))
-  // Nor `a+` in "A+B": a trailing + or # is part of a word (C++), but not in a title where a letter follows.
+  // A search by words does not find `a+` in "A+B" either: a trailing + or # is part of a word (C++), but not in a title where a letter follows.
   const endsWithSymbol = /[+#]$/.test(folded)
-  // Nor `ty law` in "Safety Law": the first word is too short to be searched for inside words.
+  // Nor does it find `ty law` in "Safety Law": the first word is too short to be searched for inside words.
   const beginsWithShortEnd =
     reading.length > 1 && isWord(firstPart) && !firstPart[0].isMarked && !titles.mayStandInside(firstPart[0])
   return any([
@@ -171,6 +171,7 @@ function similarText(terms: Terms, text: string): Clause[] {
   const length = titles.lengthOf(text)
   const mistakes = titles.allowedMistakes(text)
   return [
+    // Of titles, only pieces of these lengths are indexed as joined text.
     ...(length < titles.minJoinedLength || length > titles.pieceLength ? [] : [terms.joined(text)]),
     ...(mistakes === 0 ? [] : [terms.similar('titleWords', text, mistakes)]),
     ...(mistakes === 0 || length <= titles.minStartLength ? [] : [terms.similar('titleStarts', text, 1)]),
