@@ -78,7 +78,7 @@ test('an indexer without partitions is ready', async () => {
 })
 
 const partitionsOf = async ({ adminUrl }: Program): Promise<number> =>
-  (await (await fetch(`${adminUrl}/status`)).text()).split('<td>this</td>').length - 1
+  (await (await fetch(`${adminUrl}/status`)).text()).split(', this</td>').length - 1
 
 test('a process exposes the metrics of docs/metrics.md, and default metrics of prom-client', async () => {
   const letters = { api: 'A', indexer: 'I', settings: 'S' } as const
