@@ -13,10 +13,10 @@ import { releaseOrThrow, whenClosed } from './requestsInFlight.ts'
 
 type RequestHeaders = Pick<ApiContext, 'req' | 'get'>
 
-/** Bounds of requests in flight: each may have an unread answer in memory. About half of the total may wait for a change (`waiting.ts`). */
+/** Requests in flight: each may have an unread answer in memory. About half of the total may wait for a change. */
 const maxAuthenticated = { maxRunning: 2_048, maxRunningPerTeam: 512 }
 
-/** Accepts a request with a valid account key, within the key's rate limit and the team's bound. Sets `accountKey` and `freshness` of its state. */
+/** Accepts a valid account key within its rate limit and its team's bound. Sets `accountKey` and `freshness`. */
 export function authenticate(lookUp: LookUpKey, requestsPerMinute: number, nowMs: () => number): ApiMiddleware {
   const queue = new FairQueue(maxAuthenticated)
   return async (ctx, next) => {
@@ -30,10 +30,7 @@ export function authenticate(lookUp: LookUpKey, requestsPerMinute: number, nowMs
   }
 }
 
-/**
- * Counts requests with a valid key by the status of their answers. Mounted before `authenticate`, to count also the requests that `authenticate` refuses,
- * such as those beyond the rate limit. An error that is no `HttpError` is answered 500.
- */
+/** Counts requests with a valid key by status. Mounted before `authenticate`, to count also requests beyond the rate limit. */
 export const countUse =
   (use: Pick<KeyUse, 'count'>): ApiMiddleware =>
   async (ctx, next) => {
@@ -49,7 +46,7 @@ export const countUse =
     }
   }
 
-/** `requests`: of the key in its current window, with this request. `leftMs`: until the window ends. */
+/** `requests`: in the key's current window, with this one. */
 function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: RequestWindow): void {
   const resetSeconds = Math.max(1, Math.ceil(leftMs / 1000))
   ctx.set('RateLimit-Policy', `"key";q=${limit};w=${windowSeconds}`)
@@ -61,7 +58,7 @@ function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: 
     })
 }
 
-/** Validates a request's key again after a wait (`waiting.ts`), without counting the request, and reads `freshness` again. */
+/** Validates the key after a wait, without counting the request, and reads `freshness` again. */
 export const createRecheck =
   (lookUp: LookUpKey, nowMs: () => number) =>
   async (ctx: RouteContext): Promise<void> => {
@@ -70,7 +67,7 @@ export const createRecheck =
     ctx.state.freshness = freshness
   }
 
-/** Counts the request if `isCounted`. Throws `unauthorized`, or `AccountKeysIncomplete` or `RedisUnavailable` while keys cannot be looked up. */
+/** Throws `unauthorized`; `AccountKeysIncomplete` or `RedisUnavailable` while keys cannot be looked up. */
 async function lookUpValid(lookUp: LookUpKey, ctx: RequestHeaders, nowMs: number, isCounted: boolean) {
   const lookup = await fromRedis(lookUp(keyDigestOf(ctx), isCounted ? nowMs : undefined))
   if (lookup.kind === 'incomplete') throw new AccountKeysIncomplete()
@@ -78,7 +75,6 @@ async function lookUpValid(lookUp: LookUpKey, ctx: RequestHeaders, nowMs: number
   return { accountKey: lookup.accountKey, freshness: lookup.freshness, window: lookup.window }
 }
 
-/** The SHA-256 of the account key that was sent. Throws `unauthorized` if none was, `bad_request` for two `Authorization` headers. */
 function keyDigestOf(ctx: RequestHeaders): Digest {
   if ((ctx.req.headersDistinct['authorization'] ?? []).length > 1)
     throw apiError('bad_request', 'Authorization must be sent only once')
@@ -93,7 +89,7 @@ export const unauthorized = (isTokenSent: boolean): ApiError =>
     rejection: 'unauthorized',
   })
 
-/** Whether the digest still belongs to the same key (`current`), and this key is valid. Null: to no key. */
+/** `current`: the key to which the digest belongs now; null for none. */
 const isStillAccepted = ({ teamId, keyId }: FoundKey, current: FoundKey | null, nowMs: number): boolean =>
   current !== null && isValid(current, nowMs) && current.teamId === teamId && current.keyId === keyId
 
@@ -102,9 +98,8 @@ const watchTickMs = 400
 type WatchedRequest = { readonly digest: Digest; readonly accountKey: FoundKey; onRefused(): void }
 
 /**
- * Looks up the keys of all long requests (exports, large pages, waits) again and again, in one round trip to Redis, so that a revoked or expired key ends
- * its requests within a second. While Redis fails or lacks keys, all keys stay accepted. `findKeys` returns keys in the order of `digests`, null for an
- * unknown digest; undefined while Redis may lack account keys.
+ * Ends long requests (exports, large pages, waits) within a second after their key is revoked or expires. While Redis fails or lacks keys, all keys
+ * stay accepted. `findKeys` returns keys in the order of `digests`, null for an unknown digest; undefined while Redis may lack account keys.
  */
 export function watchKeys(
   findKeys: (digests: readonly Digest[]) => Promise<readonly (FoundKey | null)[] | undefined>,

@@ -12,13 +12,13 @@ import type { CursorKey } from '../core/redis/visiblePositions.ts'
  *
  *   `TM` (2 bytes) | format (1) | entity type (1) | id of the key (4) | initialisation vector (12) | ciphertext of AES-256-GCM | tag (16)
  *
- * It is encrypted, because its offsets reveal how much all teams of the platform send. The key belongs to the indices that serve; a rebuild may make new
- * indices with a new key. Format, type and key id are not encrypted. By these, the API distinguishes a cursor of a later release (503) and a cursor with
- * another key (410) from a damaged cursor and a cursor of the other list (400).
+ * It is encrypted, because its offsets reveal how much all teams of the platform send. The key belongs to the indices that serve. By format, type and
+ * key id, which are not encrypted, the API distinguishes a cursor of a later release (503) or with another key (410) from a damaged cursor and one of
+ * the other list (400).
  */
 const magic = Buffer.from('TM')
 const format = 1
-/** Later releases may use formats up to this number. This release reports their cursors as `newer`, and those of still higher formats as `invalid`. */
+/** Later releases may use formats up to this number; a cursor of a still higher format is `invalid`. */
 const lastFormat = 15
 const typeCodes: Readonly<Record<EntityType, number>> = { forms: 0, submissions: 1 }
 const keyIdBytes = 4
@@ -29,32 +29,31 @@ const tagBytes = 16
 /** A cursor of 200 partitions takes less than 3 KiB. */
 export const maxCursorCharacters = 4_096
 
-/** 96 bits of the hash of a list version, in base64url. A list version is a text that an indexer replaces after each visible change of the list. */
+/** 96 bits of the hash of a list version, in base64url. */
 export type VersionHash = Branded<string, 'VersionHash'>
 const versionBytes = 12
 
 export const hashVersion = (version: ListVersion): VersionHash =>
   hash('sha256', version, 'buffer').subarray(0, versionBytes).toString('base64url') as VersionHash
 
-/** For each partition, an offset that stands for all records below it. A partition that was added later has no element, which means 0. */
+/** By partition: an offset that stands for all records below it. A partition that was added later has no element, which means 0. */
 export type Offsets = readonly number[]
 
 export type ChangeCursor = {
-  /** The list version that was read with the target of the open walk; without an open walk, of the last one. */
+  /** Read with the target of the open walk; without an open walk, of the last one. */
   readonly version: VersionHash
-  /** The client has every change of a record below these offsets. */
+  /** The client has every change below these offsets. */
   readonly since: Offsets
-  /** The open walk; undefined once its last page is answered. */
+  /** Undefined once the last page of the walk is answered. */
   readonly walk: Walk | undefined
 }
 
-/** A walk answers, page by page, all changes between `since` and a fixed `target`. */
 export type Walk = {
-  /** Upper bounds, exclusive. No offset is lower than in `since`. */
+  /** Exclusive bounds. No offset is lower than in `since`. */
   readonly target: Offsets
-  /** Changes below this log position (partition and offset as one number) were answered. */
+  /** Changes below this position were answered. */
   readonly next: LogPosition
-  /** If several rows share the log position `next`: the sort key (creation time and id) of the last answered row. */
+  /** If several rows share the position `next`: the sort key (creation time and id) of the last answered row. */
   readonly afterSortKey: string | undefined
   /** A walk that began without a cursor has no deletions. */
   readonly isFirst: boolean
@@ -68,7 +67,6 @@ export type CursorScope = {
   readonly fields: Served | undefined
 }
 
-/** The first bytes of the key's SHA-256, in hexadecimal. */
 export type CursorKeyId = Branded<string, 'CursorKeyId'>
 
 export const keyIdOf = (key: CursorKey): CursorKeyId => idBytesOf(key).toString('hex') as CursorKeyId
@@ -76,7 +74,7 @@ export const keyIdOf = (key: CursorKey): CursorKeyId => idBytesOf(key).toString(
 const idBytesOf = (key: CursorKey): Buffer => hash('sha256', rawKeyOf(key), 'buffer').subarray(0, keyIdBytes)
 const rawKeyOf = (key: CursorKey): Buffer => Buffer.from(key, 'base64')
 
-/** Encrypts a cursor. Throws if it would be too long, because the topic has too many partitions. */
+/** Throws if the topic has too many partitions for a cursor. */
 export function sealCursor(
   cursor: ChangeCursor,
   key: CursorKey,
@@ -100,10 +98,10 @@ export const cursorNow = (visible: VisibleList, scope: CursorScope): string =>
     scope,
   )
 
-/** The visible position of each partition: all records below it are searchable. */
+/** The visible position of each partition. */
 export const offsetsOf = ({ partitions }: VisibleList): Offsets => partitions.map(({ position }) => position)
 
-/** `sealed`: may be decrypted. `newer`: of a later release. `invalid`: damaged, or of the other list. */
+/** `newer`: of a later release. `invalid`: damaged, or of the other list. */
 export type ParsedCursor =
   | { readonly kind: 'sealed'; readonly keyId: CursorKeyId; readonly bytes: Buffer }
   | { readonly kind: 'newer' }
@@ -122,7 +120,7 @@ export function parseCursor(text: string, type: EntityType): ParsedCursor {
   return { kind: 'sealed', keyId, bytes }
 }
 
-/** Undefined if the cursor was altered, or was issued with another key or for another scope. */
+/** Undefined if the cursor was altered, or issued with another key or for another scope. */
 export function openCursor({ bytes }: SealedCursor, key: CursorKey, scope: CursorScope): ChangeCursor | undefined {
   const head = bytes.subarray(0, headBytes)
   const iv = bytes.subarray(headBytes, headBytes + ivBytes)
@@ -135,13 +133,13 @@ export function openCursor({ bytes }: SealedCursor, key: CursorKey, scope: Curso
   return content === undefined ? undefined : cursorIn(content)
 }
 
-/** Authenticated with the ciphertext: decryption fails for another team, list, view or `fields`. */
+/** Authenticated with the ciphertext: decryption fails for another scope. */
 const associatedData = (head: Buffer, { type, teamId, view, fields }: CursorScope): Buffer =>
   Buffer.concat([head, Buffer.from(JSON.stringify([teamId, type, view, fields ?? null]))])
 
 const walkCodes = { none: 0, later: 1, first: 2 } as const
 
-/** The version, then variable-length integers: `since`, the kind of walk, and for an open walk `target` (minus `since`), `next` and `afterSortKey`. */
+/** The version, then variable-length integers; `target` as its distance from `since`. */
 function contentOf({ version, since, walk }: ChangeCursor): Buffer {
   const numbers: number[] = [since.length, ...since]
   if (walk === undefined) numbers.push(walkCodes.none)
@@ -175,7 +173,7 @@ function cursorIn(content: Buffer): ChangeCursor {
   return { version, since, walk: { target, next, afterSortKey, isFirst: kind === walkCodes.first } }
 }
 
-/** LEB128: seven bits a byte, lowest first; the highest bit is set if another byte follows. Bit operators would cut numbers to 32 bits. */
+/** LEB128. Bit operators would cut numbers to 32 bits. */
 function varint(number: number): number[] {
   const bytes: number[] = []
   let rest = number

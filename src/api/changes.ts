@@ -30,10 +30,9 @@ import type { PickRow } from './search/searchPage.ts'
 const defaultLimit = 100
 const maxLimit = 1_000
 
-/** Instead of a cursor: the client wants only later changes. */
 const fromNowOn = 'latest'
 
-/** What each row has besides the members of its entity. */
+/** Of each row, besides the members of its entity. */
 const membersOfRows = ['changedAt', 'deleted']
 
 const parametersOf = (type: EntityType) =>
@@ -61,7 +60,6 @@ interface ChangesParameters {
   readonly fields?: string | undefined
 }
 
-/** `scope`: team, list, view and `fields`, for which alone the answered cursor is valid. */
 type ChangesRequest = {
   readonly ctx: RouteContext
   readonly deps: RouteDeps
@@ -70,7 +68,7 @@ type ChangesRequest = {
   readonly pick: PickRow
 }
 
-/** `cursor`: where the next answer begins. `isCurrent`: whether the client now has every change before the watermark of the answer. */
+/** `isCurrent`: whether the client now has every change before the watermark of the answer. */
 type Page = {
   readonly items: readonly Buffer[]
   readonly cursor: string
@@ -87,7 +85,6 @@ export function changesRoute(type: EntityType) {
     const request = { ctx, deps, scope, limit, pick: pickFields(withId(selected)) }
     const page = await pageOf(request, cursor)
     const { accountKey, freshness } = ctx.state
-    // The client has every change before this time; undefined if this is unknown.
     const hasAllUntil = page.isCurrent ? (freshness.watermark ?? undefined) : undefined
     deps.keyUse.noteFeed(accountKey, type, hasAllUntil)
     await send(ctx, page)
@@ -95,7 +92,7 @@ export function changesRoute(type: EntityType) {
   return { parameters: schema, respond: respondWithChanges }
 }
 
-/** Clients store rows by their ids, so each row has its id. Undefined: all members. */
+/** Each row has its `id`, by which clients store it. Undefined: all members. */
 const withId = (selected: Served | undefined): Served | undefined =>
   selected === undefined || selected.includes('id') ? selected : ['id', ...selected]
 
@@ -104,7 +101,7 @@ async function pageOf(request: ChangesRequest, cursor: string | undefined): Prom
   return cursor === fromNowOn ? await beginNow(request) : await continueOrWait(request, cursor)
 }
 
-/** With `Prefer: wait`, resolves once the page has a row, or the time is over. Without it, `waitForChange` calls nothing. */
+/** `waitForChange` makes no page without `Prefer: wait`, or while too many requests wait. */
 async function continueOrWait(request: ChangesRequest, cursor: string): Promise<Page> {
   const { ctx, deps, scope } = request
   let page: Page | undefined
@@ -131,7 +128,7 @@ const comma = Buffer.from(',')
 
 const noPositions = (reason: string) => unavailable('positions', new Error(reason))
 
-/** Reads the list's version, and the visible position of each partition: all records below it are searchable. Throws 503 while these are unknown. */
+/** Throws 503 while visible positions are unknown. */
 async function readVisible({ ctx, deps, scope }: ChangesRequest): Promise<VisibleList> {
   const { freshness, visible } = await deps.visibleLists.read(scope.type, scope.teamId)
   ctx.state.freshness = freshness
@@ -139,10 +136,10 @@ async function readVisible({ ctx, deps, scope }: ChangesRequest): Promise<Visibl
   return visible
 }
 
-/** Before all log positions (partition and offset as one number). */
+/** Before all log positions. */
 const start = 0 as LogPosition
 
-/** The first page of a client without a cursor. A walk answers, page by page, all changes up to the positions that are visible when it begins. */
+/** For a client without a cursor. */
 async function beginFirstWalk(request: ChangesRequest): Promise<Page> {
   const visible = await readVisible(request)
   const cursor = { version: hashVersion(visible.version), since: [] }
@@ -154,16 +151,14 @@ async function beginFirstWalk(request: ChangesRequest): Promise<Page> {
   })
 }
 
-/** No rows, and a cursor for all changes from now on. */
 async function beginNow(request: ChangesRequest): Promise<Page> {
   const visible = await readVisible(request)
   return { items: [], cursor: cursorNow(visible, request.scope), hasMore: false, isCurrent: true }
 }
 
 /**
- * The next page of the cursor's open walk, or the first page of a new walk. Nothing is new if no walk is open, and the list still has the cursor's
- * version. If this process has cached the key with which the cursor is encrypted, this is answered without Elasticsearch and without a further read of
- * Redis.
+ * The next page of the open walk, else the first page of a new walk. If the list still has the cursor's version, and this process has cached the
+ * cursor's key, "nothing new" is answered without Elasticsearch and without a further read of Redis.
  */
 async function continueFrom(request: ChangesRequest, cursorText: string): Promise<Page> {
   const { ctx, deps, scope } = request
@@ -176,20 +171,19 @@ async function continueFrom(request: ChangesRequest, cursorText: string): Promis
     if (isUnchanged) return { items: [], cursor: cursorText, hasMore: false, isCurrent: true }
   }
   const visible = await readVisible(request)
-  // A rebuild has switched to indices with another key, because positions in earlier cursors are not valid for these indices.
+  // A rebuild has switched to indices for which positions in earlier cursors are not valid.
   if (keyIdOf(visible.cursorKey) !== sealed.keyId) throw apiError('cursor_expired')
   const cursor = openedCursor ?? openedWith(sealed, visible.cursorKey, scope)
   return await walk(request, visible, ...walkFrom(cursor, visible))
 }
 
-/** A cursor that is still encrypted. Throws if it is of a later release, damaged, or of the other list. */
 function sealedCursorOf(text: string, type: EntityType): SealedCursor {
   const parsed = parseCursor(text, type)
   switch (parsed.kind) {
     case 'sealed':
       return parsed
     case 'newer':
-      // 503, so that the client repeats the request: a process of the later release can open the cursor. Reported like a lack of capacity, which also passes.
+      // 503, so that the client retries: a process of the later release can open the cursor. Like a lack of capacity, this passes.
       throw unavailable('capacity', new Error('a later release has issued the cursor'))
     case 'invalid':
       throw invalidCursor()
@@ -205,14 +199,13 @@ function openedWith(sealed: SealedCursor, key: VisibleList['cursorKey'], scope: 
   return cursor
 }
 
-/** `since`: the walk answers the changes above these offsets. `version`: of the list when the walk began. */
 type WalkOrigin = Pick<ChangeCursor, 'version' | 'since'>
 
-/** The open walk of the cursor, else a new one from the cursor's offsets to the visible positions. */
 function walkFrom({ version, since, walk: openWalk }: ChangeCursor, visible: VisibleList): [WalkOrigin, Walk] {
   const offsets = offsetsOf(visible)
   if (openWalk === undefined) {
-    // Redis may have been restored from an earlier state, with lower positions than the cursor's: these stay, so that the client never goes back.
+    // If Redis was restored from an earlier state, its positions may be below the cursor's. Then the cursor's stay, so that the client never goes
+    // back.
     const target = longer(offsets, since).map((_, partition) =>
       Math.max(offsets[partition] ?? 0, since[partition] ?? 0),
     )
@@ -221,17 +214,16 @@ function walkFrom({ version, since, walk: openWalk }: ChangeCursor, visible: Vis
       { target, next: start, afterSortKey: undefined, isFirst: false },
     ]
   }
-  // If a visible position is below the target, Redis was restored from an earlier state. Then rows below the target may not be searchable yet: the walk
-  // would end without these rows, and the next walk would begin after them.
+  // If Redis was restored from an earlier state, rows below the target may not be searchable yet: the walk would miss them, and the next walk would
+  // begin after them.
   if (openWalk.target.some((offset, partition) => (offsets[partition] ?? 0) < offset))
     throw noPositions('visible positions are below the target of a walk')
   return [{ version, since }, openWalk]
 }
 
-/** The one with more partitions. */
 const longer = (left: Offsets, right: Offsets): Offsets => (left.length > right.length ? left : right)
 
-/** The page of the walk that begins at `next`, with a cursor for the page after it. */
+/** The page that begins at `next`. */
 async function walk(
   { ctx, deps, scope, limit, pick }: ChangesRequest,
   visible: VisibleList,
@@ -245,7 +237,7 @@ async function walk(
     isFirst ? rangesOfFirstWalk(target, offsetsOf(visible)) : rangesBetween(origin.since, target),
     next,
   )
-  // A walk without a cursor, or of several pages, has many changes in each partition. Otherwise all ranges are searched at once.
+  // Such walks have many changes in each partition. Other walks search all ranges at once.
   const isLong = isFirst || next > start
   const search = { list, ranges, afterSortKey, isLong, hasDeletions: !isFirst, limit, view, pick }
   const changes: ChangesPage =
@@ -256,7 +248,7 @@ async function walk(
       ? { version: origin.version, since: target, walk: undefined }
       : { ...origin, walk: { target, next: nextPlace.logPosition, afterSortKey: nextPlace.afterSortKey, isFirst } }
   const hasMore = nextPlace !== undefined
-  // If the list has another version since the walk began, it has changes above the target.
+  // With another version since the walk began, the list has changes above the target.
   const isCurrent = !hasMore && origin.version === hashVersion(version)
   return { items, cursor: sealCursor(cursor, cursorKey, scope), hasMore, isCurrent }
 }
@@ -268,15 +260,14 @@ const rangesBetween = (since: Offsets, target: Offsets): readonly PositionRange[
   }))
 
 /**
- * A walk that began without a cursor reads all positions below its target. It also reads all positions that are not visible yet:
+ * A first walk reads all positions below its target, and also all positions that are not visible yet:
  *
  * 1. Offset 3 has revision 1 of entity `a`; every list shows `a` since.
  * 2. Offset 11 has revision 2, which replaces revision 1 in Elasticsearch. The visible position stays 10, because the record at offset 10 is retried.
  * 3. A walk of only the positions below 10 would leave out `a`. So the client gets revision 2 now, and again once offset 11 is visible.
  *
- * While the client reads its pages, the visible position grows. Positions between the target and the visible position belong to the next walk.
- *
- * Position 0 is always read: if a topic was replaced by another log, a rebuild copies the entities of the old one, and gives all of them position 0.
+ * Positions that become visible during the walk belong to the next walk. Position 0 is always read: after a topic was replaced, a rebuild copies the
+ * entities of the old log with position 0.
  */
 const rangesOfFirstWalk = (target: Offsets, visible: Offsets): readonly PositionRange[] =>
   longer(target, visible).flatMap((_, partition) => {

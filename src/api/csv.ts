@@ -5,32 +5,29 @@ import { csvLine, formulaStart, quoted, skipped, textCell } from './pages/assets
 import { fieldsWithCode } from './pages/assets/fieldsWithCode.js'
 
 /*
- * CSV (RFC 4180) made from JSON text. Text is quoted, numbers and booleans are not, and null is an empty cell, so that a reader can distinguish the
- * text "1" from the number 1, and an empty text from null. `raw` is always the JSON text of a value, undefined if the object has no such member, which is
- * treated as null.
+ * CSV (RFC 4180) made from JSON text. Only text is quoted, and null is an empty cell: a reader can distinguish the text "1" from the number 1, and an
+ * empty text from null. `raw` is always the JSON text of a value; undefined, if the object has no such member, is treated as null.
  */
 
-/** Header and row are lines of CSV, with their line ends. */
+/** Lines of CSV, with their line ends. */
 export interface CsvTable {
   readonly header: string
-  /** `item`: a JSON object. */
   row(item: Buffer): string
 }
 
-/** The columns of one member of the items: of its value, or of the members of its value. `cells` are in the order of `names`. */
+/** The columns of one member. `cells` are in the order of `names`. */
 type Columns = { readonly names: readonly string[]; cells(raw: string | undefined): readonly string[] }
 
 /**
- * A table of items with a column for each member in `served`, named by its path, such as `result.score`; `served` lists names, or pairs of a name and inner
- * members. The member `data` has a submission's answers by the codes of form fields. With `codes`, it has a column for each of these codes, and one more
- * column for all other answers, as JSON.
+ * A table with a column for each member in `served`, named by its path, such as `result.score`. With `codes`, the member `data` (a submission's
+ * answers) has a column for each of these codes, and one more for all other answers, as JSON.
  */
 export function csvTable(served: Served, codes?: readonly string[]): CsvTable {
   const { names, cells } = columnsOfMembers('', served, codes)
   return { header: csvLine(names.map(textCell)), row: (item: Buffer): string => csvLine(cells(item.toString())) }
 }
 
-/** `prefix`: the path of the object whose members these are, with a dot, such as `result.`; empty for the item itself. */
+/** `prefix`: such as `result.`; empty for the item itself. */
 function columnsOfMembers(prefix: string, served: Served, codes: readonly string[] | undefined): Columns {
   const members = served.map((member): readonly [name: string, columns: Columns] => {
     const [name, innerMembers] = servedPair(member)
@@ -62,13 +59,13 @@ function answerColumns(codes: readonly string[]): Columns {
   }
 }
 
-/** The column `data.other` has all answers without a column of their own. A form field with the code `other` has no column of its own. */
+/** The column `data.other` has all answers without a column of their own, also those to a field with the code `other`. */
 export const otherAnswers = 'other'
 
-/** The most columns of answers, which bounds the cost of a row. */
+/** Bounds the cost of a row. */
 const maxCodes = 1_000
 
-/** The codes of a form's fields that get a column. `form`: its JSON. */
+/** The codes of a form's fields that get a column. */
 export function answerCodes(form: Buffer): string[] {
   const fields: unknown = JSON.parse(rawMembers(form.toString()).get('fields') ?? 'null')
   const codes = new Set(fieldsWithCode(fields).keys())
@@ -76,7 +73,7 @@ export function answerCodes(form: Buffer): string[] {
   return [...codes].slice(0, maxCodes)
 }
 
-/** A JSON value as a cell: text without its escapes, objects and arrays as JSON, digits as they are written. */
+/** Text without its escapes, objects and arrays as JSON, digits as they are written. */
 export function cellOf(raw: string | undefined): string {
   if (raw === undefined || raw === 'null') return ''
   const first = raw[0]
@@ -84,12 +81,12 @@ export function cellOf(raw: string | undefined): string {
   return first === '{' || first === '[' ? jsonCell(raw) : raw
 }
 
-/** An object or array as a cell: JSON of the same value. Where a spreadsheet would run text as a formula, the formula's first character is escaped. */
+/** JSON of the same value: where a spreadsheet would run text as a formula, the formula's first character is escaped. */
 const jsonCell = (raw: string): string =>
   quoted(raw.replace(runnableInJson, (_match, before: string, start: string) => `${before}${escapeOf(start)}`))
 
 /**
- * A semicolon, and the beginning of a formula, as in `{"q1":"a;=1+1"}`: a spreadsheet that separates cells by semicolons would run it. Nowhere else: the
- * JSON here has neither tabs nor line breaks, and does not begin like a formula.
+ * A spreadsheet that separates cells by semicolons would run the formula in `{"q1":"a;=1+1"}`. Nowhere else: the JSON has neither tabs nor line
+ * breaks, and does not begin like a formula.
  */
 const runnableInJson = new RegExp(`(;${skipped})(${formulaStart})`, 'g')

@@ -27,7 +27,7 @@ import { exportList, exportPage } from './search/exportRows.ts'
 import { weighDetail } from './search/largeRows.ts'
 import { pageLinks, readPage, renderPage, renderPageParts } from './search/searchPage.ts'
 
-/** `path`: below `/api/v1`. `summary`: the members of an item in a list, and the columns of CSV. `full`: the members of a single item. */
+/** `path`: below `/api/v1`. `summary`: members of an item in a list, and columns of CSV. `full`: members of a single item. */
 export const lists = {
   forms: { path: 'forms', summary: servedFormSummary, full: servedForm },
   submissions: { path: 'records', summary: servedSubmissionSummary, full: servedSubmission },
@@ -42,11 +42,11 @@ type ListRequest = {
   readonly type: EntityType
   readonly filters: Filters
   readonly parameters: Parameters
-  /** The members that the parameter `fields` selects. Undefined: all members. */
+  /** Undefined: all members. */
   readonly fields: Served | undefined
 }
 
-/** The endpoint of a single item. `render` makes its JSON from the stored detail, by the endpoint's own parameters. */
+/** The endpoint of a single item. `render` makes its JSON from the stored detail. */
 export function detailRoute<Schema extends z.ZodObject>(
   type: EntityType,
   ownParameters: Schema,
@@ -73,7 +73,7 @@ export function detailRoute<Schema extends z.ZodObject>(
   return { parameters: schema, respond: respondWithDetail }
 }
 
-/** The endpoint of a list. By `Accept`, it answers a page as JSON, or an export as NDJSON or CSV. */
+/** The endpoint of a list: by `Accept`, a page as JSON, or an export as NDJSON or CSV. */
 export function listRoute<Selection extends Parameters>(
   type: EntityType,
   ownParameters: z.ZodObject & z.ZodType<Selection>,
@@ -98,7 +98,7 @@ export function listRoute<Selection extends Parameters>(
     const fields = selectedFields(parameters.fields, lists[type][parameters.view])
     const filters = filtersOf(ctx.state.accountKey.teamId, parameters, deps.indexReader.hasAnswers)
     const request = { ctx, deps, type, parameters, fields, filters }
-    // CSV of one form's submissions has a column for each field of the form, so the ETag depends on the forms, too.
+    // CSV of one form's submissions has columns for the form's fields, so its ETag depends on the forms, too.
     const otherTypes = format === csv && parameters.formId !== undefined ? (['forms'] as const) : []
     // `as`: each format has an ETag of its own.
     const validators = validatorsOf(ctx, type, { ...parameters, as: format }, ...otherTypes)
@@ -122,14 +122,14 @@ function pageMaker(request: ListRequest, { version, indices }: Validators): Answ
     let totalDocs = 0
     const rows = exportPage(list, filters, parameters, turns.runPart)
     const rendered = renderPageParts(parameters, rows, pick, (total) => (totalDocs = total))
-    // Resolves when the first part is ready: then the total is known.
+    // Resolves with the first part: then the total is known.
     const body = await deps.startStream('large pages', ctx, rendered)
     return { body, totalDocs, contentType: 'json' }
   }
   return { kind: 'whole or parts', makeWhole, startParts }
 }
 
-/** `Link` is not cached with the page: it repeats all parameters of the request, also ignored ones, and these do not distinguish cached pages. */
+/** `Link` is not cached with the page: it repeats ignored parameters, too, and these do not distinguish cached pages. */
 function setLink({ ctx, deps, type, parameters }: ListRequest, totalDocs: number): void {
   const link = pageLinks(`${deps.baseUrl}/${lists[type].path}`, ctx.querystring, parameters, totalDocs)
   if (link !== undefined) ctx.set('Link', link)
@@ -141,7 +141,7 @@ function exportMaker(request: ListRequest, format: ExportFormat): AnswerMaker {
   const { teamId } = accountKey
   const { view, formId } = parameters
   const content = { filters, view, pick: pickFields(fields) }
-  // Without a version, nothing that is read of the forms is cached.
+  // Version null: nothing that is read of the forms is cached.
   const forms = { ...deps.indexReader, type: 'forms' as const, teamId, version: null, indices: freshness.indices.forms }
   const readTable = () => readCsvTable(forms, fields ?? lists[type].summary, formId, turns.runPart)
   const startParts = async () => {
@@ -157,8 +157,8 @@ function exportMaker(request: ListRequest, format: ExportFormat): AnswerMaker {
 }
 
 /**
- * Sets `Changes-Cursor`, with which a client continues in the change feed after this export. The cursor has the visible position of each partition; the
- * feed then answers the rows above. The export must search the returned indices, of which these positions are true. Otherwise:
+ * Sets `Changes-Cursor`, with which a client continues in the change feed after this export. The export must search the returned indices, of which
+ * the cursor's visible positions are true. Otherwise:
  *
  * 1. The positions are read.
  * 2. A rebuild switches to new indices, which lack a row below the positions.
@@ -167,13 +167,13 @@ function exportMaker(request: ListRequest, format: ExportFormat): AnswerMaker {
 async function setChangesCursor({ ctx, deps, type, parameters, fields }: ListRequest) {
   const { teamId } = ctx.state.accountKey
   const { freshness, visible } = await deps.visibleLists.read(type, teamId)
-  // A topic may have too many partitions for a cursor. Then its list has no change feed, but can be exported.
+  // A topic with too many partitions for a cursor has no change feed, but can be exported.
   const cursor = visible && attempt(() => cursorNow(visible, { type, teamId, view: parameters.view, fields }))
   if (cursor !== undefined) ctx.set('Changes-Cursor', cursor)
   return { indices: freshness.indices[type] }
 }
 
-/** Makes a check that refuses these parameters, unless they have their default values, which some clients always send. */
+/** Default values are accepted, because some clients always send them. */
 function refuseUnlessDefault(parameterSchemas: Readonly<Record<string, z.ZodType>>, message: string) {
   const defaults = Object.entries(parameterSchemas).map(([name, schema]) => [name, schema.parse(undefined)] as const)
   return (parameters: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {

@@ -1,10 +1,7 @@
 /** A second call has no effect. */
 export type Release = () => void
 
-/**
- * A granted permit, or why it is refused. `full`: all teams together use the capacity, or too many wait. `own-share`: the team uses its whole share.
- * `aborted`: by the caller.
- */
+/** `full`: all teams together use the capacity, or too many wait. `own-share`: the team uses its whole share. */
 export type Permit =
   | { readonly kind: 'granted'; readonly release: Release }
   | { readonly kind: 'full' }
@@ -12,17 +9,17 @@ export type Permit =
   | { readonly kind: 'aborted' }
 
 type Bounds = {
-  /** The capacity: the most weight of all running permits, which are granted and not yet released. */
+  /** The capacity: the most weight of permits that are granted and not yet released. */
   readonly maxRunning: number
   /** A team's share of it. */
   readonly maxRunningPerTeam: number
-  /** How many may wait; none if left out. */
+  /** None wait if left out. */
   readonly maxWaiting?: number
   readonly maxWaitMs?: number
 }
 
 type Waiter = { readonly weight: number; admit(): void }
-/** `running`: the weight of the team's running permits. */
+/** `running`: a weight. */
 type Team = { running: number; readonly waiting: Set<Waiter> }
 /** The waiter whose turn it is, but for which too little capacity is free. `overtaking`: the weight of running permits that were granted since. */
 type Next = { readonly waiter: Waiter; readonly team: Team; overtaking: number }
@@ -31,15 +28,13 @@ type Next = { readonly waiter: Waiter; readonly team: Team; overtaking: number }
  * A weighted semaphore with a bounded queue that serves teams round robin, so that a busy team delays only itself. A permit that would weigh more
  * than its team's share weighs the whole share.
  *
- * Capacity that becomes free is reserved for the next waiter; others get only what the next waiter will not need. Example: the capacity is 10, permits
- * of weight 6 in total run, and the next waiter wants 8. Then others may get 2, because 8 and 2 fit together. So light waiters do not overtake a heavy
- * waiter for ever, and a heavy waiter does not block them.
+ * Capacity that becomes free is reserved for the next waiter; others get only what it will not need: of a capacity of 10, if the next waiter wants 8,
+ * others may get 2. So light waiters do not overtake a heavy waiter for ever, and a heavy waiter does not block them.
  */
 export class FairQueue {
   readonly #bounds: Bounds
   /** In the order of their turns. */
   readonly #teams = new Map<string, Team>()
-  /** The weight of all running permits. */
   #running = 0
   #waiting = 0
   #next: Next | undefined
@@ -55,12 +50,12 @@ export class FairQueue {
     return this.#teams.size
   }
 
-  /** The fraction (0 to 1) of the capacity that running permits use. */
+  /** From 0 to 1, of the capacity. */
   get usedFraction(): number {
     return this.#running / this.#bounds.maxRunning
   }
 
-  /** Waits for a permit for the team `name`. */
+  /** `name`: of the team. */
   async acquire(
     name: string,
     signal: AbortSignal,
@@ -83,7 +78,7 @@ export class FairQueue {
     return this.#hasRoomFor(1) ? this.#grant(name, team, 1) : { kind: 'full' }
   }
 
-  /** Sets `openFraction`. However small it is, one permit is granted while nothing runs. */
+  /** However small `fraction` is, one permit is granted while nothing runs. */
   open(fraction: number): void {
     if (fraction === this.openFraction) return
     this.openFraction = fraction
@@ -95,13 +90,12 @@ export class FairQueue {
   #isWithinShare = (team: Team, weight: number): boolean =>
     this.#fits(team.running, weight, this.#bounds.maxRunningPerTeam)
 
-  /** Whether the weight fits into the capacity now, and leaves enough for the next waiter. */
+  /** Whether the weight fits, and leaves enough for the next waiter. */
   #hasRoomFor = (weight: number): boolean =>
     this.#fits(this.#running, weight, this.#bounds.maxRunning) &&
     (this.#next === undefined ||
       this.#next.waiter.weight + this.#next.overtaking + weight <= this.#bounds.maxRunning * this.openFraction)
 
-  /** If nothing runs, any weight fits. */
   #fits = (running: number, weight: number, max: number): boolean =>
     running === 0 || running + weight <= max * this.openFraction
 
@@ -123,8 +117,7 @@ export class FairQueue {
     }
     const onAbort = (): void => refuse('aborted')
     const waitsForOtherTeams = (): boolean => {
-      // 1. Without its own team, the weight would not fit: other teams use the capacity.
-      // 2. It would fit, its team is within its share, and no other waiter of its team is before it: other teams come first.
+      // Either other teams use the capacity; or the team is within its share and this is its first waiter, so that other teams come first.
       const isFirst = team.waiting.values().next().value === waiter
       const fitsBesideOtherTeams = this.#fits(this.#running - team.running, weight, this.#bounds.maxRunning)
       return !fitsBesideOtherTeams || (isFirst && this.#isWithinShare(team, weight))
@@ -147,7 +140,7 @@ export class FairQueue {
   }
 
   #grant(name: string, team: Team, weight: number): Permit {
-    // The team's next turn is the last.
+    // Moves the team to the end of the turns.
     this.#teams.delete(name)
     this.#teams.set(name, team)
     const next = this.#next
@@ -172,7 +165,7 @@ export class FairQueue {
     for (let waiter = this.#admissible(); waiter !== undefined; waiter = this.#admissible()) waiter.admit()
   }
 
-  /** Returns the next waiter if it fits, else the first waiter in the order of turns that leaves enough for it. Sets `#next` if it was undefined. */
+  /** The next waiter if it fits, else the first waiter that leaves enough for it. Sets `#next` if it was undefined. */
   #admissible(): Waiter | undefined {
     // `open` may have reduced the team's share since the waiter became `#next`.
     if (this.#next && !this.#isWithinShare(this.#next.team, this.#next.waiter.weight)) this.#next = undefined

@@ -9,24 +9,23 @@ import { metricsIn } from '../core/monitoring/metrics.ts'
 import type { ParameterReader } from './context.ts'
 import { apiError } from './errors.ts'
 
-/** Of a value or name in an error message. */
+/** In an error message. */
 const maxShownCharacters = 64
-/** Bounds of the `Ignored-Parameters` header. */
 const maxIgnoredNames = 10
 const maxIgnoredBytes = 256
 
-/** Bounds of the cache of parsed queries, for each schema. */
+/** Of parsed queries, for each schema. */
 const maxCached = 200
 const maxCachedCharacters = 1_024
 
-/** `parameters` are frozen, because requests share them. `problem`: the first rule that the query breaks, as an error message. */
+/** `parameters` are frozen, because requests share them. */
 type ParsedQuery = { readonly ignoredNames: readonly string[] } & (
   | { readonly kind: 'valid'; readonly parameters: object }
   | { readonly kind: 'invalid'; readonly problem: string }
 )
 type ParseQuery = (querystring: string) => ParsedQuery
 
-/** Parses the queries of requests. The latest queries are cached, because dashboards repeat them. */
+/** Caches the latest queries, because dashboards repeat them. */
 export function parameterReader(registry: Registry): ParameterReader {
   const help = 'Unknown query parameters, which are ignored'
   const ignoredTotal = metricsIn(registry).counter('tidemark_http_ignored_parameters_total', help, ['route'])
@@ -49,19 +48,15 @@ function cachingLatest(parse: ParseQuery): ParseQuery {
   return (querystring) => (querystring.length <= maxCachedCharacters ? latest.memo(querystring) : parse(querystring))
 }
 
-/**
- * At the end of a name in a schema, stands for the code of any form field: `answer.<code>` matches every sent name that begins with `answer.`. Only such
- * parameters may be repeated.
- */
+/** Ends the name of a parameter that takes any code of a form field: `answer.<code>` stands for `answer.q1`. Only such parameters may be repeated. */
 export const anyCode = '<code>'
 
-/** What a sent name stands for: no parameter; the parameter of this name; or, as `answer.q1`, the parameter `answer.<code>` (`name`) with a code. */
+/** What a sent name stands for. `name`: that in the schema, such as `answer.<code>`. */
 type ParameterName =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'fixed' }
   | { readonly kind: 'with-code'; readonly name: string; readonly code: string }
 
-/** Returns a function that validates query strings by the schema. */
 function queryParser(schema: z.ZodObject): ParseQuery {
   const names = new Set(Object.keys(schema.shape))
   const namesWithCode = [...names].filter((name) => name.endsWith(anyCode))
@@ -97,8 +92,8 @@ function queryParser(schema: z.ZodObject): ParseQuery {
 }
 
 /**
- * Names the parameter, its rule, and the value if one was sent: `limit must be an integer from 1 to 100, not "500"`. The issue's path is the parameter's name,
- * such as `limit`; for answers (`answersByCode`) `answer.<code>`, the code, and the answer, unless the code itself breaks the rule.
+ * Such as `limit must be an integer from 1 to 100, not "500"`. The issue's path is the parameter's name; for answers `answer.<code>`, the code, and
+ * the answer, unless the code itself breaks the rule.
  */
 function problemOf({ issues: [issue] }: z.ZodError, sentValues: Readonly<Record<string, unknown>>): string {
   const [parameter = '', code, answer] = issue?.path.map(String) ?? []
@@ -110,7 +105,7 @@ function problemOf({ issues: [issue] }: z.ZodError, sentValues: Readonly<Record<
 
 const beginningOf = (name: string): string => name.slice(0, -anyCode.length)
 
-/** In quotation marks, and cut if it is long. */
+/** Quoted, and cut if it is long. */
 export const show = (value: string): string => `"${cut(value)}"`
 
 function cut(text: string): string {
@@ -118,7 +113,7 @@ function cut(text: string): string {
   return `${characters.slice(0, maxShownCharacters).join('')}${characters.length > maxShownCharacters ? '…' : ''}`
 }
 
-/** The value of `Ignored-Parameters`: as many percent-encoded names as fit; a long first name is cut. */
+/** As many percent-encoded names as fit; a long first name is cut. */
 function renderIgnored(names: readonly string[]): string {
   const [first = '', ...rest] = names.slice(0, maxIgnoredNames)
   const firstCharacters = [...first].slice(0, maxIgnoredBytes)
@@ -135,8 +130,8 @@ function withAsManyAsFit(beginning: string, separator: string, parts: readonly s
 }
 
 /*
- * Building blocks of parameter schemas. A message is the parameter's name and the rule: "limit must be an integer from 1 to 100". All parameters are
- * sent as text; `meta` describes their type for OpenAPI.
+ * Building blocks of parameter schemas. A message continues the parameter's name. All parameters are sent as text; `meta` describes their type for
+ * OpenAPI.
  */
 
 export const maxLimit = 100
@@ -187,13 +182,10 @@ export const oneOf = <const Values extends readonly string[]>(values: Values) =>
 
 export const utc = 'UTC'
 
-/** Three-letter names of the IANA database. Runtimes accept others, such as `PST` and `IST`, which are ambiguous. */
+/** Three-letter names of the IANA database. Runtimes accept others, such as `PST`, which are ambiguous. */
 const shortNames = /^(?:CET|EET|EST|GMT|HST|MET|MST|PRC|ROC|ROK|UCT|UTC|WET)$/i
 
-/**
- * Accepts IANA names in any letter case, and returns them as this process spells them; undefined for offsets and other texts. A space is read as the `+`
- * from which URL decoding made it: `Etc/GMT 5` is `Etc/GMT+5`.
- */
+/** Accepts IANA names in any letter case; undefined for other texts, also offsets. URL decoding makes a space of the `+` in `Etc/GMT+5`. */
 export function parseTimeZone(sent: string): string | undefined {
   const text = sent.replace(' ', '+')
   const isName = /^[a-z]/i.test(text) && (text.length !== 3 || shortNames.test(text))
@@ -214,7 +206,7 @@ export const value = anyText.min(1, 'must not be empty').optional()
 
 type CodeAndValues = readonly [code: string, values: readonly string[]]
 
-/** `values`: alternatives. Sorted, so that the request's order of answers does not change the ETag. Any text may be a code. */
+/** Values are alternatives. Sorted, so that the order of answers does not change the ETag. */
 const answersByCode = z
   // `queryParser` and `readAnswers` make this shape. Validating it again would be slow for hundreds of codes.
   .custom<readonly CodeAndValues[]>()
@@ -229,7 +221,6 @@ const answersByCode = z
 
 export const answers = answersByCode.optional()
 
-/** Reads JSON such as `{"q1":"yes","q2":["a","b"]}`. Undefined if it has another shape. */
 function readAnswers(text: string): readonly CodeAndValues[] | undefined {
   const sent = attempt((): unknown => JSON.parse(text))
   if (!isObject(sent)) return undefined
@@ -294,7 +285,7 @@ export const exportParameters = {
   ),
 }
 
-/** Of every list. `fieldsParameter` (`fields.ts`) makes the final schema of `fields`. */
+/** `fieldsParameter` makes the final schema of `fields`. */
 export const listParameters = { ...pageParameters, ...changedParameters, ...exportParameters, fields: text }
 
 export type ListParameters = z.output<z.ZodObject<typeof listParameters>>

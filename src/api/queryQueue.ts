@@ -8,9 +8,9 @@ import type { QueryTurns, RunQuery } from './search/queryTurns.ts'
 import { ElasticsearchUnavailable } from './search/searchClient.ts'
 
 const mebibyte = 1024 * 1024
-/** A query counts as at least so many bytes: so at most 64 queries run at once, 36 of one team. With more, Elasticsearch answers no faster. */
+/** Lets at most 64 queries run at once, 36 of one team. With more, Elasticsearch answers no faster. */
 const leastQueryBytes = 0.5 * mebibyte
-/** `maxWaitMs`: of one wait for the team's turn. `deadlineMs`: of all waits and attempts of a query together. */
+/** `maxWaitMs`: of one wait for the team's turn. `deadlineMs`: of all waits and attempts of a query. */
 interface QueryTimes {
   readonly maxWaitMs: number
   readonly deadlineMs: number
@@ -18,28 +18,25 @@ interface QueryTimes {
 
 /** For whole answers. */
 const pageTimes: QueryTimes = { maxWaitMs: 2_000, deadlineMs: 5_000 }
-/** For parts of streamed answers: longer, because a busy team's queries must not break off the team's export. */
+/** For parts of streamed answers: longer, because a busy team's queries must not break off its export. */
 const partTimes: QueryTimes = { maxWaitMs: 30_000, deadlineMs: 35_000 }
 const queueBounds = { maxWaiting: 1_024, maxWaitMs: pageTimes.maxWaitMs }
 /**
- * The most bytes that queries in flight may return, in total and of one team. A team may read parts of four exports and a page at once, or one row of
- * 10 MB, but not two: with two from each of two processes, a team would occupy all threads of a small Elasticsearch.
+ * The most bytes that queries in flight may return. A team may read parts of four exports and a page at once, or one row of 10 MB: with two such rows
+ * from each of two processes, it would occupy all threads of a small Elasticsearch.
  */
 const queryBytes = { ...queueBounds, maxRunning: 32 * mebibyte, maxRunningPerTeam: 18 * mebibyte }
-/** The most bytes of whole answers in memory. They are reserved before the query, until the answer is sent. */
+/** Of whole answers in memory: reserved before the query, until the answer is sent. */
 const answerBytes = { ...queueBounds, maxRunning: 96 * mebibyte, maxRunningPerTeam: 32 * mebibyte }
 
 export const answerQueue = () => new FairQueue(answerBytes)
 
-/** Before each repetition of a query that found Elasticsearch overloaded. */
+/** Before repetitions of a query that found Elasticsearch overloaded. */
 const pausesMs = [50, 100, 200, 400, 800, 1_600]
-/**
- * After an overload, only half as many bytes of queries are let through (`openFraction` of the queue), but at least this fraction of `queryBytes`. Each
- * successful query adds this fraction.
- */
+/** Each overload halves `openFraction` of the queue, down to this fraction; each successful query adds this fraction. */
 const fractionStep = 1 / 64
 
-/** Sets `turns` of `RouteState`. `answers`: the queue for the memory of whole answers. */
+/** Sets `turns` of `RouteState`. */
 export function queueQueries(answers = answerQueue()): RouteMiddleware {
   const queries = new FairQueue(queryBytes)
   return (ctx, next) => {
@@ -106,7 +103,6 @@ class RequestTurns implements QueryTurns {
   }
 }
 
-/** Sends a query when its turn comes; while Elasticsearch is overloaded, again after a pause and in another turn. */
 async function sendInTurn<Answer>(
   queries: FairQueue,
   waitForTurn: () => Promise<Permit>,

@@ -5,7 +5,6 @@ import type { RouteContext } from './context.ts'
 import { clientHasAnswer, matchesAny, type Validators } from './etag.ts'
 import { PageTooLarge } from './search/searchPage.ts'
 
-/** `totalDocs`: of a page, how many rows its list has on all pages. */
 type StreamedAnswer = { readonly body: Readable; readonly contentType: string; readonly totalDocs?: number }
 type ReadyAnswer = (Answer | StreamedAnswer) & {
   readonly contentType?: string
@@ -18,8 +17,7 @@ type MakeWhole = () => Promise<RenderedAnswer>
 type StartParts = () => Promise<StreamedAnswer>
 
 /**
- * How an answer is made. `whole or parts`: `startParts` is called if `makeWhole` rejects with `PageTooLarge`. With `mayBeMissing`, `makeWhole` rejects
- * with `not_found` for an entity that does not exist.
+ * `whole or parts`: `startParts` is called if `makeWhole` rejects with `PageTooLarge`. With `mayBeMissing`, `makeWhole` may reject with `not_found`.
  */
 export type AnswerMaker =
   | { readonly kind: 'whole'; readonly makeWhole: MakeWhole; readonly mayBeMissing: boolean }
@@ -27,8 +25,8 @@ export type AnswerMaker =
   | { readonly kind: 'parts'; readonly startParts: StartParts }
 
 /**
- * Answers 304 if the client has the current answer, else from the cache, else with a new answer. Resolves before the answer is sent: with the `totalDocs`
- * of a page; with undefined for 304 and all other answers.
+ * Answers 304, from the cache, or with a new answer. Resolves before the answer is sent, with the `totalDocs` of a page; with undefined for 304 and
+ * all other answers.
  */
 export async function respond(
   ctx: RouteContext,
@@ -37,14 +35,14 @@ export async function respond(
   maker: AnswerMaker,
 ): Promise<number | undefined> {
   if (clientHasAnswer(ctx, validators.etag)) {
-    // `If-None-Match: *` does not match an entity that does not exist. Then `answerOf` throws `not_found`.
+    // `If-None-Match: *` matches only an entity that exists: for another, `answerOf` throws `not_found`.
     if (maker.kind === 'whole' && maker.mayBeMissing && matchesAny(ctx)) await answerOf(ctx, answers, validators, maker)
     setValidators(ctx, validators)
     ctx.status = 304
     return undefined
   }
   const answer = await answerOf(ctx, answers, validators, maker)
-  // A whole answer stays in memory until this client has read it, also one from the cache. So it counts among the team's unsent bytes.
+  // A whole answer, also from the cache, stays in memory until this client has read it.
   if (Buffer.isBuffer(answer.body) && ctx.method !== 'HEAD') await ctx.state.turns.reserve(answer.body.length)
   setValidators(ctx, validators)
   ctx.type = answer.contentType ?? 'json'
@@ -86,8 +84,8 @@ async function startedStream(ctx: RouteContext, startParts: StartParts): Promise
 }
 
 /**
- * The cache key contains the ETag, which is made from the list version that this request has just read from Redis. So a cached answer has every change
- * before the watermark. It may lack a later change, which another client has already got:
+ * The cache key contains the ETag, and so the list version that this request has just read. So a cached answer has every change before the watermark.
+ * It may lack a later change, which another client has already got:
  *
  * 1. An indexer's refresh shows revision 7.
  * 2. Client A, whose answer is not cached, gets revision 7.

@@ -8,28 +8,22 @@ import { unavailable } from './errors.ts'
 import { FairQueue, type Release } from './fairQueue.ts'
 import { whenClosed } from './requestsInFlight.ts'
 
-/**
- * A list may change without new rows for a request. The request then searches again after this pause at the earliest, and each time after twice the
- * pause, up to `maxPauseMs`.
- */
+/** A list may change without new rows for a request. So the pauses between its searches double, up to `maxPauseMs`. */
 const firstPauseMs = 100
 const maxPauseMs = 2_000
 
 type WaitingDeps = {
   readonly room: WaitingRoom
   readonly watchKey: WatchKey
-  /** Validates the request's key again, and reads list version and watermark again. */
+  /** Validates the key again, and reads list version and watermark again. */
   checkAgain(ctx: RouteContext): Promise<void>
   /** A monotonic clock. */
   elapsedMs(): number
 }
 
 /**
- * Delays requests with `Prefer: wait` until there is a row for them. Meanwhile they have no query in flight:
- *
- * 1. The request searches. If it finds a row, it is answered.
- * 2. Otherwise it waits until an indexer replaces the version of its list (`WaitingRoom`).
- * 3. `checkAgain`, then as from 1.
+ * Delays a request with `Prefer: wait` until its search finds a row. Between searches it waits, without a query in flight, until an indexer replaces
+ * the version of its list.
  */
 export const createWaiting =
   (deps: WaitingDeps): WaitForChange =>
@@ -62,14 +56,13 @@ async function untilRows(ctx: RouteContext, deps: WaitingDeps, { type, hasRows, 
   }
 }
 
-/** Delays the request until its list changes, its key is refused, its client disconnects, or the wait is over. */
 async function delay(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDeps, wait: Wait): Promise<void> {
   const { req, res, state } = ctx
   const wakeController = new AbortController()
   const wake = (): void => wakeController.abort()
   const unwatch = watchKey(ctx, wake)
   whenClosed(res, wake)
-  // Nothing is sent meanwhile: without this, the socket would time out.
+  // Otherwise the silent socket would time out.
   req.socket.setTimeout(0)
   // `waitedMs` grows during a delay, but not between delays.
   const startedMs = elapsedMs()
@@ -86,9 +79,9 @@ async function delay(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDe
 
 export const maxWaitSeconds = 60
 
-/** One preference of a list, such as `respond-async, wait=30`; quoted strings may contain commas. An unclosed string extends to the end: linear time. */
+/** One preference of a list; quoted strings may contain commas. An unclosed string extends to the end, which keeps the time linear. */
 const preference = /(?:[^,"]|"(?:[^"\\]|\\.?)*(?:"|$))+/g
-/** `wait`, `wait=30`, `wait; comment`, also with invalid values. */
+/** Also with an invalid value, or with none. */
 const waitPreference = /^\s*wait\s*(?:[=;]|$)/i
 /** `wait=30` and `wait="30"`. */
 const waitSeconds = /^\s*wait\s*=\s*(?<quote>"?)(?<seconds>\d{1,9})\k<quote>\s*(?:;|$)/i
@@ -101,13 +94,12 @@ export function preferredWaitSeconds(prefer: string): number | undefined {
   return seconds >= 1 && seconds <= maxWaitSeconds ? seconds : undefined
 }
 
-/** How many requests may wait, in total and of one team. */
 const placeBounds = { maxRunning: 1_000, maxRunningPerTeam: 10 }
 const tickMs = 25
-/** So many requests stop waiting at a time. Otherwise a change of many lists, or a common deadline, would start as many queries at once. */
+/** Without this bound, a change of many lists, or a common deadline, would start as many queries at once. */
 const maxWokenPerTick = 50
 
-/** Lasts until `list` has another version than `version`; at least until `notBeforeMs`, at most until `deadlineMs` (of the monotonic clock). */
+/** Lasts until `list` has another version; at least until `notBeforeMs`, at most until `deadlineMs`. */
 export type Wait = {
   readonly list: TeamList
   readonly version: ListVersion
@@ -119,10 +111,7 @@ type Waiter = Wait & { resume(): void }
 /** In the order of `lists`; null for a list without a version. */
 type ReadVersions = (lists: readonly TeamList[]) => Promise<readonly (ListVersion | null)[]>
 
-/**
- * Where all waiting requests of the process wait. At each tick it reads the versions of all their lists in one round trip to Redis, and wakes the
- * requests whose list has changed or whose deadline has passed.
- */
+/** All waiting requests of the process. Each tick reads the versions of all their lists in one round trip to Redis. */
 export class WaitingRoom {
   readonly #readVersions: ReadVersions
   readonly #elapsedMs: () => number
@@ -132,7 +121,6 @@ export class WaitingRoom {
   #isReading = false
   isClosed = false
 
-  /** `elapsedMs`: a monotonic clock. */
   constructor(readVersions: ReadVersions, elapsedMs: () => number, registry: Registry) {
     this.#readVersions = readVersions
     this.#elapsedMs = elapsedMs
@@ -140,13 +128,13 @@ export class WaitingRoom {
     metricsIn(registry).gauge('tidemark_http_requests_waiting', help, () => this.#waiters.size)
   }
 
-  /** Gives a request a place, and returns its release. Undefined when all places are in use, or the process is stopping. */
+  /** Undefined when all places are in use, or the process is stopping. */
   enter(teamId: TeamId): Release | undefined {
     const permit = this.isClosed ? undefined : this.#places.acquireNow(teamId)
     return permit?.kind === 'granted' ? permit.release : undefined
   }
 
-  /** Resolves once the list has changed, the deadline has passed, the process stops, or `signal` aborts. */
+  /** Resolves once the wait is over, the process stops, or `signal` aborts. */
   async untilChanged(wait: Wait, signal: AbortSignal): Promise<void> {
     if (this.isClosed || signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -192,7 +180,7 @@ export class WaitingRoom {
     return waiters.filter(({ list, version }) => versionOf.get(list) !== version)
   }
 
-  /** Some of the waiters may have been woken meanwhile. Those beyond `maxWokenPerTick` are woken by later ticks. */
+  /** Some waiters may have been woken meanwhile. Later ticks wake the rest. */
   #wakeFirst(waiters: readonly Waiter[]): void {
     const stillWaiting = waiters.filter((waiter) => this.#waiters.has(waiter))
     for (const waiter of stillWaiting.slice(0, maxWokenPerTick)) this.#wake(waiter)
