@@ -2,25 +2,22 @@ import { LRUCache } from 'lru-cache'
 import type { Counter, Registry } from 'prom-client'
 import { metricsIn } from '../core/monitoring/metrics.ts'
 
-/** `totalDocs`: of a page, how many rows its list has on all pages. */
+/** `totalDocs`: of a page, the rows of its list on all pages. */
 export type RenderedAnswer = { readonly body: Buffer; readonly totalDocs?: number }
 
 export type Answer = RenderedAnswer & { readonly compression: string | undefined }
 
-/** Answers that would use a larger part of the cache are not cached: they would displace too many others. */
+/** A larger answer is not cached: it would displace too many others. */
 const maxPartOfCache = 1 / 16
 /** What an entry needs besides its key and body. */
 const estimatedEntryBytes = 300
 
 type LookupResult = 'hit' | 'shared' | 'miss'
 
-/** An answer that is being made for a request. `isAbandoned`: whether the client of this request has disconnected. */
+/** `isAbandoned`: whether the client for which the answer is made has disconnected. */
 type PendingAnswer = { readonly answer: Promise<Answer>; isAbandoned(): boolean }
 
-/**
- * An LRU cache of rendered answers. A cache key names everything on which its answer depends: team, list version, path, parameters and encoding. After a
- * change of the list, an indexer replaces its version, so requests use another key. So no answer is ever invalidated.
- */
+/** A cache key names everything on which its answer depends: team, list version, path, parameters and encoding. So no answer is ever invalidated. */
 export class AnswerCache {
   readonly #cache: LRUCache<string, Answer> | undefined
   readonly #pending = new Map<string, PendingAnswer>()
@@ -48,21 +45,21 @@ export class AnswerCache {
     return cached
   }
 
-  /** Makes and caches an answer, after `get` found none. Concurrent requests for a cache key share one call of `make`, and its error. */
+  /** Concurrent requests for a cache key share one call of `make`, and its error. */
   async make(key: string, make: () => Promise<Answer>, isAbandoned: () => boolean): Promise<Answer> {
     if (this.#cache === undefined) return await this.#count('miss', make())
     for (let pending = this.#pending.get(key); pending !== undefined; pending = this.#pending.get(key)) {
       try {
         return await this.#count('shared', pending.answer)
       } catch (error) {
-        // The client of the first request may have disconnected, which aborts its query. Then this request tries again.
+        // The first client may have disconnected, which aborts its query. Then this request tries again.
         if (!pending.isAbandoned()) throw error
       }
     }
     const answer = make().finally(() => this.#pending.delete(key))
     this.#pending.set(key, { answer, isAbandoned })
     const newAnswer = await this.#count('miss', answer)
-    // Copied, because the body may be a slice, which would keep its larger buffer in memory.
+    // The body may be a slice, which would keep its larger buffer in memory.
     this.#cache.set(key, { ...newAnswer, body: Buffer.from(new Uint8Array(newAnswer.body).buffer) })
     return newAnswer
   }

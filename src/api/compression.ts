@@ -15,13 +15,11 @@ export type Compression = Exclude<(typeof encodings)[number], 'identity'>
 
 /** Brotli's default quality, 11, takes fifty times as long. */
 const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
-/** 256 KiB, for zstd and Brotli. With their default windows, dozens of exports would use hundreds of megabytes. */
+/** 256 KiB. With default windows, dozens of exports would use hundreds of megabytes. */
 const windowBits = 18
 
-/** The form of zlib's functions that compress a whole body. */
 type CompressWhole = (body: Buffer, done: (error: Error | null, compressed: Buffer) => void) => void
 
-/** `whole` compresses a body; `stream` makes a stream that compresses. */
 const compressor = (whole: CompressWhole, stream: () => Transform) => ({ whole: promisify(whole), stream })
 
 const compressors = {
@@ -40,20 +38,17 @@ const compressors = {
   deflate: compressor(zlib.deflate, () => zlib.createDeflate({ flush: constants.Z_SYNC_FLUSH })),
 } satisfies Readonly<Record<Compression, unknown>>
 
-/** Compresses a body of at least `minCompressedBytes`; resolves with the compression that was applied, undefined for none. */
+/** Resolves with the compression that was applied; undefined for a small body. */
 export const compressed = async (body: Buffer, compression: Compression | undefined) =>
   compression === undefined || body.length < minCompressedBytes
     ? { body, compression: undefined }
     : { body: await compressors[compression].whole(body), compression }
 
-/** Compresses a stream, and flushes after each part of it. An error of `body` destroys the returned stream, where Koa handles it. */
+/** Flushes after each part. An error of `body` destroys the returned stream, where Koa handles it. */
 export const compressedStream = (body: Readable, compression: Compression): Readable =>
   pipeline(body, compressors[compression].stream(), () => undefined)
 
-/**
- * The encoding that the client prefers; of equally preferred ones, the first in `encodings`. Undefined for `identity` (no compression), and if the client
- * accepts no encoding of this server: then it gets `identity`, too.
- */
+/** What the client prefers; of equals, the first in `encodings`. Undefined for `identity`, also if the client accepts no encoding of this server. */
 export function compressionFor(ctx: RouteContext): Compression | undefined {
   const accepted = ctx.get('Accept-Encoding')
   if (accepted === '') return undefined

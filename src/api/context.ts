@@ -10,12 +10,12 @@ import type { IndexReader } from './search/indexReader.ts'
 import type { QueryTurns } from './search/queryTurns.ts'
 import type { VisibleLists } from './visibleLists.ts'
 
-/** The state of a Koa context. Optional members are set while the request is handled. */
+/** Optional members are set while the request is handled. */
 export type ApiState = {
   requestId: string
   /** Set by `authenticate`. */
   accountKey?: FoundKey
-  /** How long `Prefer: wait` has delayed the request, in ms; undefined without `Prefer: wait`. */
+  /** How long `Prefer: wait` has delayed the request; undefined without it. */
   waitedMs?: () => number
   /** When the first part of a streamed answer was ready (`performance.now`). */
   firstPartMs?: number
@@ -26,7 +26,7 @@ export type RouteState = ApiState & {
   accountKey: FoundKey
   /** List versions, watermark, and the indices of which these are true; read with the key, before any search. */
   freshness: Freshness
-  /** Admits the request's queries to Elasticsearch, and its answers to memory, within the bounds of its team. */
+  /** Admits the request's queries, and its answers to memory, within the bounds of its team. */
   turns: QueryTurns
 }
 
@@ -35,23 +35,20 @@ export type ApiMiddleware = RouterMiddleware<ApiState, object>
 export type RouteContext = RouterContext<RouteState, object>
 export type RouteMiddleware = RouterMiddleware<RouteState, object>
 
-/** Parses the query of a request. Throws `bad_request` if it breaks the schema. Unknown parameters are ignored, counted, and named in `Ignored-Parameters`. */
+/** Throws `bad_request` if the query breaks the schema. Unknown parameters are named in `Ignored-Parameters`. */
 export type ParameterReader = <Schema extends z.ZodObject>(ctx: RouteContext, schema: Schema) => z.output<Schema>
 
 export type ExportParts = AsyncGenerator<Buffer, void, undefined>
 
-/**
- * Makes a body of the parts, once `queue` admits the request. Resolves when the first part is ready, so that a failure before this part still gets an
- * error status.
- */
+/** Makes a body of the parts, once `queue` admits the request. Resolves when the first part is ready. */
 export type StartStream = (queue: 'exports' | 'large pages', ctx: RouteContext, parts: ExportParts) => Promise<Readable>
 
-/** Calls `onRefused` once the request's key is no longer accepted, such as after a revocation. The returned function stops watching. */
+/** Calls `onRefused` once the request's key is no longer accepted. The returned function stops watching. */
 export type WatchKey = (ctx: RouteContext, onRefused: () => void) => () => void
 
 /**
- * Delays a request with `Prefer: wait=N` until `hasRows` resolves to true or `N` seconds are over, and updates `freshness` in the state. Without
- * `Prefer: wait`, or if too many requests wait, returns at once, without calling `hasRows`.
+ * With `Prefer: wait=N`, delays a request until `hasRows` resolves to true or `N` seconds are over, and updates `freshness`. Otherwise, or if too
+ * many requests wait, returns without calling `hasRows`.
  */
 export type WaitForChange = (ctx: RouteContext, type: EntityType, hasRows: () => Promise<boolean>) => Promise<void>
 

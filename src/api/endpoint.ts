@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Route } from './context.ts'
 
-/** Route and OpenAPI description of an endpoint. `forms.ts`, `submissions.ts`, `submissionCounts.ts` and `changeFeeds.ts` list the endpoints. */
+/** Route and OpenAPI description. */
 export interface Endpoint<AnswerName extends string> {
   /** Below `/api/v1`, such as `/forms/:id`. */
   readonly path: string
@@ -10,9 +10,9 @@ export interface Endpoint<AnswerName extends string> {
   readonly operationId: string
   readonly summary: string
   readonly description: string
-  /** The name of the answer's schema. */
+  /** A schema's name. */
   readonly answer: AnswerName
-  /** What a line of an export contains, such as `form`. Left out if the endpoint has no exports. */
+  /** What a line of an export contains, such as `form`; left out without exports. */
   readonly exportedRow?: string
   /** A change feed has cursors and no ETag. */
   readonly isFeed?: true

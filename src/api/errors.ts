@@ -67,10 +67,7 @@ function toApiError(thrown: unknown): ApiError {
   return apiError('internal_error', undefined, { cause: thrown })
 }
 
-/**
- * Sets `privateHeaders`, and answers errors of later middleware as JSON. Calls `onRejected` for an error with a reason for the metric (`rejection`), unless
- * the client has disconnected.
- */
+/** Answers errors of later middleware as JSON. `onRejected` gets their `rejection`. */
 export const errors =
   (log: Logger, onRejected: (reason: RejectionReason) => void): ApiMiddleware =>
   async (ctx, next) => {
@@ -97,7 +94,7 @@ function logCause(log: Logger, requestId: string, { code, cause }: ApiError): vo
   if (code === 'service_unavailable') log.warn({ requestId, err: cause }, 'unavailable')
 }
 
-/** Removed if the request fails after they were set: they describe an answer that is not sent. */
+/** Removed if the request fails after they were set. */
 const headersOfSuccess = [
   'Changes-Cursor',
   'Content-Encoding',
@@ -109,7 +106,7 @@ const headersOfSuccess = [
 
 const renderError = (code: string, message: string): string => jsonOf({ error: { code, message } })
 
-/** The answers to requests that are refused before any middleware runs. Without a message: the default. */
+/** Without a message: the default. */
 const clientErrors: Readonly<Record<ClientError, readonly [ErrorCode, message?: string]>> = {
   timeout: ['request_timeout'],
   'long-url': ['uri_too_long'],

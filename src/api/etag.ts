@@ -7,22 +7,19 @@ import type { RouteContext } from './context.ts'
 
 type Parameters = Readonly<Record<string, unknown>>
 
-/**
- * What an answer promises of its freshness. Validators are read before the search: the answer has every change that was visible then, and may have later
- * changes.
- */
+/** Read before the search: the answer has every change that was visible then, and may have later ones. */
 export interface Validators {
-  /** Of the list: a text that an indexer replaces after each visible change. Null while unknown. */
+  /** Of the list. Null while unknown. */
   readonly version: ListVersion | null
-  /** Undefined while the version of a list on which the answer depends is unknown. */
+  /** Undefined while a version on which the answer depends is unknown. */
   readonly etag: string | undefined
-  /** Everything that was appended to Kafka before this time is in the answer. Null while no time can be promised. */
+  /** Null while no time can be promised. */
   readonly watermark: string | null
-  /** The indices to which `version` and `watermark` apply. Undefined: the read aliases are searched. */
+  /** To which `version` and `watermark` apply. Undefined: the read aliases are searched. */
   readonly indices: ListIndices | undefined
 }
 
-/** `type`: the list that is read. `otherTypes`: further lists on which the answer depends. `parameters`: all that selects it, besides team and path. */
+/** `otherTypes`: further lists on which the answer depends. `parameters`: all that selects it, besides team and path. */
 export function validatorsOf(
   ctx: RouteContext,
   type: EntityType,
@@ -55,9 +52,9 @@ function etagOf(
   return `W/"${hash('sha256', text, 'base64url').slice(0, etagCharacters)}"`
 }
 
-/** Whether the client already has the answer: `If-None-Match` names this ETag, or is `*`. */
+/** `If-None-Match` names this ETag, or is `*`. */
 export const clientHasAnswer = (ctx: RouteContext, etag: string | undefined): boolean =>
   etag !== undefined && namesEtag(ctx.get('If-None-Match'), etag)
 
-/** Whether `If-None-Match` is `*`, which matches only an entity that exists: the entity must be read before a 304. */
+/** `*` matches only an entity that exists: it must be read before a 304. */
 export const matchesAny = (ctx: RouteContext): boolean => ctx.get('If-None-Match').trim() === '*'

@@ -17,22 +17,22 @@ export const ndjson = 'application/x-ndjson'
 export const csv = 'text/csv'
 export type ExportFormat = typeof ndjson | typeof csv
 
-/** The export format that the client prefers; undefined if it prefers JSON, or accepts none of the three. */
+/** Undefined if the client prefers JSON, or accepts none of the three. */
 export function exportFormat(ctx: RouteContext): ExportFormat | undefined {
   const accepted = ctx.accepts('application/json', ndjson, csv)
   return accepted === ndjson || accepted === csv ? accepted : undefined
 }
 
-/** The most exports at a time, in total and of one team. A further export is refused at once. */
+/** A further export is refused at once. */
 const maxExports = { maxRunning: 32, maxRunningPerTeam: 4 }
-/** The most large pages: those that are too large to be made in memory. A further page waits. */
+/** Pages that are too large to be made in memory. A further page waits. */
 const maxPages = { maxRunning: 16, maxRunningPerTeam: 2, maxWaiting: 1_000, maxWaitMs: 5_000 }
 
 export const streamQueues = () => ({ exports: new FairQueue(maxExports), 'large pages': new FairQueue(maxPages) })
 
 /**
- * Before the first part is ready, a failure is answered with an error status, and so is a revoked key. Later, either resets the connection, so that no
- * client mistakes a part of the answer for the whole.
+ * Until the first part is ready, a failure or revoked key is answered with an error status. Later, either resets the connection, so that no client
+ * mistakes a part of the answer for the whole.
  */
 export function createStreams(watchKey: WatchKey, queues = streamQueues()): StartStream {
   return async (queueName, ctx, parts) => {
@@ -51,7 +51,7 @@ export function createStreams(watchKey: WatchKey, queues = streamQueues()): Star
     const release = releaseOrThrow(permit, queueName)
     const stream = Readable.from(parts, { objectMode: false })
     stream.once('close', release)
-    // `once` rejects with an `AbortError`, which `throwIfAborted` replaces by the reason of the abort.
+    // `throwIfAborted` replaces the `AbortError` of `once` by the reason of the abort.
     await once(stream, 'readable', { signal })
       .finally(() => signal.throwIfAborted())
       .catch((error: unknown) => {
@@ -64,7 +64,7 @@ export function createStreams(watchKey: WatchKey, queues = streamQueues()): Star
       ctx.app.emit('error', error, ctx)
       cutOff(ctx.res)
     }
-    // The response is cut off before the stream is destroyed: a destroyed stream ends only after the part that it is reading.
+    // The response is cut off first: a destroyed stream ends only after the part that it is reading.
     signal.addEventListener('abort', () => {
       breakOff(new Error('its key is no longer accepted'))
       stream.destroy()
@@ -86,7 +86,7 @@ export async function* ndjsonLines(rows: AsyncIterable<readonly Buffer[]>): Expo
 
 export const csvContentType = 'text/csv; charset=utf-8; header=present'
 
-/** The columns of a CSV export. With `formId`, each field of this form has a column for its answers, if the team has the form. `forms`: the team's forms. */
+/** With `formId`, each field of this form has a column for its answers, if the team has the form. */
 export async function readCsvTable(
   forms: VersionedList,
   served: Served,
@@ -99,7 +99,7 @@ export async function readCsvTable(
   return csvTable(served, form === undefined ? [] : answerCodes(form))
 }
 
-/** The header is sent with the first rows, so that a failure before these still gets an error status; without rows, at the end. */
+/** The header is sent with the first rows, so that a failure before these still gets an error status. */
 export async function* csvLines(readTable: () => Promise<CsvTable>, rows: AsyncIterable<readonly Buffer[]>) {
   const table = await readTable()
   let unsentHeader = table.header

@@ -4,19 +4,16 @@ import { apiError } from './errors.ts'
 import { show, text } from './parameters.ts'
 
 /*
- * The parameter `fields` of lists, items and change feeds, such as `fields=id,result.score,data.q1`. `Served` lists the members of an object, in order:
- * names, or pairs of a name and the inner members.
+ * The parameter `fields`, such as `fields=id,result.score,data.q1`. `Served` lists the members of an object in order: names, or pairs of a name and
+ * the inner members.
  */
 
-/** The member with a submission's answers by the codes of form fields: any text may be a code. */
+/** A submission's answers, by codes: any text may be a code. */
 const answersMember = 'data'
 
 const maxFields = 100
 
-/**
- * The schema of the parameter. Its pattern accepts all names in `memberLists`, such as those of the views `summary` and `full`; `selectedFields` then
- * validates the names by the view of the request.
- */
+/** Its pattern accepts the names of all views (`memberLists`); `selectedFields` validates them by the view of the request. */
 export function fieldsParameter(...memberLists: readonly Served[]) {
   const name = patternOf(memberLists.reduce(mergedWith))
   const description =
@@ -25,7 +22,7 @@ export function fieldsParameter(...memberLists: readonly Served[]) {
   return { fields: text.meta({ description, pattern: `^${name}(,${name}){0,${maxFields - 1}}$`, examples: ['id'] }) }
 }
 
-/** The members of both lists, each once, and so for their inner members. */
+/** Each member of both lists once, and so for their inner members. */
 export const mergedWith = (members: Served, added: Served): Served =>
   added.reduce((merged, member) => {
     const [name, innerMembers = []] = servedPair(member)
@@ -35,7 +32,7 @@ export const mergedWith = (members: Served, added: Served): Served =>
     return merged.with(index, typeof present === 'string' ? member : [name, mergedWith(present[1], innerMembers)])
   }, members)
 
-/** A regular expression for the path of any served member, such as `(id|result(\.(score|level))?|data(\.[^,]*)?)`. */
+/** Such as `(id|result(\.(score|level))?|data(\.[^,]*)?)`. */
 const patternOf = (served: Served): string => {
   const names = served.map((member) => {
     const [name, inner] = servedPair(member)
@@ -45,7 +42,7 @@ const patternOf = (served: Served): string => {
   return `(${names.join('|')})`
 }
 
-/** The members of `served` that `fields` names, in its order; undefined without `fields`. Throws 400 for an unknown name, and for more than 100 names. */
+/** In the order of `fields`; undefined without `fields`. Throws 400 for an unknown name, or too many. */
 export function selectedFields(fields: string | undefined, served: Served): Served | undefined {
   if (fields === undefined) return undefined
   const paths = fields.split(',')
@@ -63,10 +60,9 @@ export function selectedFields(fields: string | undefined, served: Served): Serv
   return servedOf(selected)
 }
 
-/** By name, in the order in which `fields` first names them: the selected members of a member, or all of it. */
+/** By name, in the order in which `fields` first names them. */
 type Selected = Map<string, Selected | 'whole'>
 
-/** Adds the member with this path, such as `['result', 'score']`. */
 function select(selected: Selected, [name = '', ...rest]: readonly string[]): void {
   const earlier = selected.get(name)
   if (earlier === 'whole') return
@@ -82,10 +78,7 @@ function select(selected: Selected, [name = '', ...rest]: readonly string[]): vo
 const servedOf = (selected: Selected): Served =>
   [...selected].map(([name, inner]) => (inner === 'whole' ? name : [name, servedOf(inner)]))
 
-/**
- * Returns a function that copies the selected members of a JSON object, byte for byte, if the object has them. With `selected` undefined, it returns the
- * object itself.
- */
+/** Copies the selected members that a JSON object has, byte for byte; undefined selects all. */
 export const pickFields =
   (selected: Served | undefined) =>
   (row: Buffer): Buffer =>

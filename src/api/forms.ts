@@ -22,7 +22,7 @@ const getFormParameters = z.object({
   includeReport: flag(true).describe('`false` leaves out `report`.'),
 })
 
-/** With `titleContains`, the first filter matches titles as typed; each further filter, used if all before it find nothing, allows more typos. */
+/** The first filter matches titles as typed; each further filter, used if all before it find nothing, allows more typos. */
 function formsFilters(teamId: TeamId, selection: z.output<typeof listFormsParameters>): Filters {
   const { scene, titleContains, changedSince, changedUntil } = selection
   const otherClauses = [...termClauses('scene', scene), ...windowClauses('changedAt', changedSince, changedUntil)]
@@ -32,7 +32,6 @@ function formsFilters(teamId: TeamId, selection: z.output<typeof listFormsParame
   return [exact, ...similarTitles(teamId, typed).map((similar) => [...otherClauses, similar])]
 }
 
-/** Leaves out `fields` and `report` of a form's JSON, if the parameters say so. */
 function withoutParts(form: Buffer, { includeFields, includeReport }: z.output<typeof getFormParameters>): Buffer {
   if (includeFields && includeReport) return form
   const omitted = new Set([...(includeFields ? [] : ['fields']), ...(includeReport ? [] : ['report'])])

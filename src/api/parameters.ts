@@ -130,8 +130,8 @@ function withAsManyAsFit(beginning: string, separator: string, parts: readonly s
 }
 
 /*
- * Building blocks of parameter schemas. A message continues the parameter's name. All parameters are sent as text; `meta` describes their type for
- * OpenAPI.
+ * Building blocks of parameter schemas. An error message is the parameter's name and the rule. All parameters are sent as text; `meta` describes
+ * their type for OpenAPI.
  */
 
 export const maxLimit = 100

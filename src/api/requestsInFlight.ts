@@ -3,11 +3,11 @@ import type { ApiMiddleware } from './context.ts'
 import { apiError, unavailable } from './errors.ts'
 import type { Permit, Release } from './fairQueue.ts'
 
-/** The most requests in flight of one process, authenticated or not. */
+/** Of one process, authenticated or not. */
 const maxRequests = 8_192
 const retryAfterSeconds = 2
 
-/** Returns the release of a granted permit. Throws 429 if the team uses its whole share, 503 for another refusal. `noun`: for the message, in the plural. */
+/** Throws 429 if the team uses its whole share, 503 for another refusal. `noun`: in the plural. */
 export function releaseOrThrow(permit: Permit, noun: string): Release {
   switch (permit.kind) {
     case 'granted':

@@ -10,7 +10,7 @@ import { submissionEndpoints } from './submissions.ts'
 
 export const endpoints = [...formEndpoints, ...submissionEndpoints, ...countEndpoints, ...feedEndpoints]
 
-/** The routes that need an account key. Paths are case-sensitive; a trailing slash makes no difference. */
+/** Routes that need an account key. Paths are case-sensitive; a trailing slash makes no difference. */
 export function routes(deps: RouteDeps): Router<RouteState, object> {
   const router = new Router<RouteState, object>({ prefix: '/api/v1', sensitive: true })
   for (const { path, respond } of endpoints) router.get(path, (ctx) => respond(ctx, deps))
@@ -27,7 +27,7 @@ export const options: ApiMiddleware = async (ctx, next) => {
   ctx.status = 204
 }
 
-/** Mounted after the routes without a key: if one of them has matched the path, and not answered, the request has another method than the route. */
+/** Mounted after the routes without a key: if one of them has matched the path, the request has another method. */
 export const otherMethods: ApiMiddleware = (ctx, next) => {
   if (routeOf(ctx) !== undefined) throw methodNotAllowed()
   return next()
@@ -38,7 +38,7 @@ export const unrouted: ApiMiddleware = (ctx) => {
   throw routeOf(ctx) === undefined ? apiError('not_found', 'no such route') : methodNotAllowed()
 }
 
-/** Brings URL and `Accept` of a request into one form for all later middleware. */
+/** Brings URL and `Accept` into one form for later middleware. */
 export const normalizeRequest: ApiMiddleware = (ctx, next) => {
   const { headers, url = '' } = ctx.req
   if (url.length > maxUrlBytes) throw apiError('uri_too_long')
@@ -48,7 +48,7 @@ export const normalizeRequest: ApiMiddleware = (ctx, next) => {
   return next()
 }
 
-/** Path and query of a request target: `/a?b=c` of `/a?b=c` and of `https://host/a?b=c#d`. `/` for a target without a path, such as `*`. */
+/** `/a?b=c` of `https://host/a?b=c#d`; `/` for a target without a path, such as `*`. */
 function originForm(target: string): string {
   const [withoutFragment = ''] = target.replace(/^https?:\/\/[^/?#]*/i, '').split('#', 1)
   if (withoutFragment.startsWith('/')) return withoutFragment

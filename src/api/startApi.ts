@@ -31,12 +31,12 @@ import { createWaiting, WaitingRoom } from './waiting.ts'
 
 const defaultPort = 3_000
 /**
- * A client that reads its answer too slowly is reset once it is so far behind (`slowReaders.ts`). This is the patience while more than half is in use of
- * the memory for answers, of the places for exports, or of the places for large pages.
+ * How far behind a client may be in reading its answer before it is reset, while more than half is in use of the memory for answers, or of the places
+ * for exports or large pages.
  */
 const patienceWhenFullMs = 30_000
 
-/** Listens once the readiness checks pass, or after three seconds, also while an engine is unreachable. */
+/** Listens once the readiness checks pass, or after three seconds. */
 export async function startApi(service: Serving, nowMs: () => number = Date.now, elapsedMs?: () => number) {
   const { config, log, release } = service
   const { listener, patienceMs, checks, close } = assembleApi(service, nowMs, elapsedMs)
@@ -49,16 +49,13 @@ export async function startApi(service: Serving, nowMs: () => number = Date.now,
   return { port: portOf(server), checks }
 }
 
-/**
- * Makes the API of a process without listening. `elapsedMs`: a monotonic clock. The returned `close` ends the requests that wait for a change
- * (`Prefer: wait`).
- */
+/** `elapsedMs`: a monotonic clock. The returned `close` ends the requests that wait for a change. */
 export function assembleApi(service: Opening, nowMs: () => number, elapsedMs: () => number = () => performance.now()) {
   const { config, engines, metrics } = service
   const elasticsearch = engines.elasticsearch(config)
   const { redis, accountKeys } = openStores(service, elasticsearch)
   const keyUse = countKeyUse(redis, nowMs, Math.random)
-  // A process that stops adds its last counts of key uses to Redis. Releases run last in, first out: so this one before Redis is closed.
+  // Releases run last in, first out: the last counts reach Redis before it is closed.
   service.release('use of keys', () => keyUse.share())
   const search = readPrimaries(openSearchClient(elasticsearch, config.INDEX_PREFIX, config.INDEX_ANSWERS), elapsedMs)
   const indexReader = createIndexReader(search, config.DEEP_PAGE_FROM)

@@ -22,7 +22,7 @@ import {
 import { AnswerTooLong } from './search/searchClient.ts'
 import { indexFields, requireIndexedAnswers, selectionParameters, submissionsFilters } from './submissions.ts'
 
-/** What `by` may name, besides units of time. `everyValueOf`: every submission has the field; `anyValueOf`: some lack it. `answer` needs the code of a form field. */
+/** What `by` may name, besides units of time. `everyValueOf`: every submission has the field; `anyValueOf`: some lack it. */
 const countedValues = {
   form: () => everyValueOf('formId'),
   status: () => everyValueOf('status'),
@@ -41,7 +41,6 @@ type NamedGrouping =
   | { readonly kind: 'values'; readonly name: CountedName }
   | { readonly kind: 'values-of-units'; readonly unit: TimeUnit; readonly name: CountedName }
 
-/** By the value of `by`. */
 const groupings = new Map<string, NamedGrouping>([
   ...timeUnits.map((unit) => [unit, { kind: 'units', unit }] as const),
   ...countedNames.map((name) => [name, { kind: 'values', name }] as const),
@@ -91,7 +90,7 @@ function groupingOf(by: string): NamedGrouping {
 
 const countsAnswers = (grouping: NamedGrouping): boolean => grouping.kind !== 'units' && grouping.name === 'answer'
 
-/** Replaces the name by its aggregation. `code`: of the form field, if answers are counted. */
+/** `code`: of the form field, if answers are counted. */
 function groupingFor(grouping: NamedGrouping, code: string): Grouping {
   switch (grouping.kind) {
     case 'units':
@@ -124,12 +123,12 @@ export const countRecords: Route = async (ctx, { readParameters, indexReader, an
   const countWithin = async (maxBytes: number): Promise<Counts> => {
     const release = await turns.reserve(maxBytes)
     try {
-      // The query counts as twice `maxBytes` of the team's share (`queryQueue.ts`): a count may cost Elasticsearch as much as many pages.
+      // Twice `maxBytes`, because a count may cost Elasticsearch as much as many pages.
       return await turns.run((signal) => countSubmissions({ ...request, maxBytes, signal }, nowMs()), 2 * maxBytes)
     } catch (error) {
       if (!(error instanceof AnswerTooLong)) throw error
       release()
-      // Once more with the largest bound, above which `countSubmissions` throws 400. When the response is closed, its memory is released.
+      // Once more with the largest bound, above which `countSubmissions` throws 400.
       return await countWithin(mostBytes)
     }
   }

@@ -27,7 +27,7 @@ export const indexFields = {
   utmCampaign: 'summary.metadata.utmCampaign',
 } as const
 
-/** The parameters that select submissions, in lists and in counts. */
+/** For lists and counts. */
 export const selectionParameters = {
   formId: parameter.text.describe('Only submissions of this form.'),
   status: parameter.oneOf(reportStatuses).describe('Only submissions whose report has this status.'),
@@ -52,7 +52,7 @@ export const selectionParameters = {
   ...parameter.changedParameters,
 }
 
-/** A single filter. `hasAnswers`: whether the indices have the answers of submissions (`INDEX_ANSWERS`). */
+/** `hasAnswers`: whether answers are indexed (`INDEX_ANSWERS`). */
 export const submissionsFilters = (
   _teamId: TeamId,
   selection: z.output<z.ZodObject<typeof selectionParameters>>,
@@ -75,7 +75,7 @@ export const submissionsFilters = (
   ],
 ]
 
-/** Throws 400 if answers are not indexed: the search would find nothing. `name`: the parameter that needs them. */
+/** Throws 400 if answers are not indexed: the search would find nothing. */
 export function requireIndexedAnswers(hasAnswers: boolean, name: string): void {
   if (!hasAnswers)
     throw apiError('bad_request', `${name} is not available: answers are not indexed here (INDEX_ANSWERS=false)`)

@@ -6,16 +6,12 @@ import { fromRedis, type RedisConnection } from '../core/redis/redis.ts'
 import type { CursorKey } from '../core/redis/visiblePositions.ts'
 import { type CursorKeyId, keyIdOf } from './changeCursor.ts'
 
-/**
- * Reads the visible positions of lists (all records below them are searchable) for the change feeds. Caches the keys by which cursors are encrypted, so
- * that "nothing new" is answered without a further round trip to Redis.
- */
+/** Caches the keys of cursors, so that "nothing new" is answered without a further round trip to Redis. */
 export type VisibleLists = {
-  /** A key that this process has read, maybe of indices that a rebuild has replaced since. Undefined if it has not read this key. */
+  /** Maybe of indices that a rebuild has replaced since. Undefined if this process has not read the key. */
   cachedKey(id: CursorKeyId): CursorKey | undefined
   /**
-   * `visible` is undefined while no indices serve, a partition of the topic has no visible position, or deletions may be missing: then no change feed can
-   * be served. Rejects with `RedisUnavailable`.
+   * `visible` is undefined while no indices serve, a partition has no visible position, or deletions may be missing. Rejects with `RedisUnavailable`.
    */
   read(
     type: EntityType,
@@ -23,7 +19,7 @@ export type VisibleLists = {
   ): Promise<{ readonly freshness: Freshness; readonly visible: VisibleList | undefined }>
 }
 
-/** Few are in use: two for all teams, one for forms and one for submissions, until a rebuild. */
+/** Two are in use, for forms and submissions of all teams, until a rebuild. */
 const maxKeys = 100
 
 export function createVisibleLists(redis: RedisConnection): VisibleLists {

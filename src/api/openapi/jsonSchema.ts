@@ -5,7 +5,7 @@ import { defaultLimit, maxLimit } from '../parameters.ts'
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema
 
-/** The JSON schema of what a client sends or gets. A member of a type that JSON schema lacks may have any value. */
+/** A member of a type that JSON schema lacks may have any value. */
 export function jsonSchemaOf(schema: z.ZodObject): JsonSchema {
   const { $schema: _dialect, ...jsonSchema } = z.toJSONSchema(schema, {
     io: 'input',
@@ -22,7 +22,7 @@ export function jsonSchemaOf(schema: z.ZodObject): JsonSchema {
 
 const maxInt32 = 2 ** 31 - 1
 
-/** Programs that generate clients drop an array without `items`, and read a number as a float of 32 bits. So `items` and formats are made explicit. */
+/** Generators of clients drop an array without `items`, and read a number as a float of 32 bits. */
 function explicit({ properties, items, anyOf, ...schema }: JsonSchema): JsonSchema {
   const types: readonly unknown[] = [schema.type].flat()
   const { maximum = Number.POSITIVE_INFINITY } = schema
@@ -39,8 +39,8 @@ function explicit({ properties, items, anyOf, ...schema }: JsonSchema): JsonSche
 }
 
 /**
- * The schema of an object of which only `members` are served. No member is required, because the parameter `fields` may leave it out. A union of schemas
- * with and without required members would have no type in most languages. `schema`: of an object, or `anyOf` of an object and null.
+ * No member is required, because `fields` may leave it out; a union with and without required members would have no type in most languages. `schema`:
+ * of an object, or `anyOf` of an object and null.
  */
 export function servedSchema(schema: JsonSchema, members: Served): JsonSchema {
   const [objectSchema = schema, ...otherOptions] = (schema.anyOf ?? [schema]) as JsonSchema[]

@@ -71,10 +71,7 @@ function pathParameter({ properties = {} }: JsonSchema) {
   return textParameter('id', 'path', id.description, exampleOf(id))
 }
 
-/**
- * Leaves out `answer.<code>`, which stands for many names: OpenAPI would describe it as an exploded object, whose members half of the generated clients in
- * the tests send under wrong names.
- */
+/** Leaves out `answer.<code>`: half of the generated clients in the tests send members of an exploded object under wrong names. */
 const queryParameters = ({ properties = {}, required = [] }: JsonSchema) =>
   Object.entries(properties)
     .filter(([name]) => !name.endsWith(anyCode))
@@ -146,11 +143,10 @@ const allHeaders = {
 } as const satisfies Readonly<Record<string, Header>>
 
 type HeaderName = keyof typeof allHeaders
-/** A part of the description. */
 type Description = Readonly<Record<string, unknown>>
 
 const commonHeaders: readonly HeaderName[] = ['X-Request-Id', 'Cache-Control', 'Vary']
-/** If the description of an answer names one of these headers, the answer always has it. Other headers may be missing. */
+/** An answer whose description names one of these headers always has it. */
 const guaranteedHeaders: readonly string[] = [...commonHeaders, 'Retry-After', 'WWW-Authenticate', 'Allow']
 
 const headers = (): Description =>

@@ -13,7 +13,7 @@ const error = z.object({
   }),
 })
 
-/** All schemas of answers, by the names that the API description gives them. */
+/** By their names in the API description. */
 export const answerSchemas = {
   ...formSchemas,
   ...submissionSchemas,
@@ -24,7 +24,7 @@ export const answerSchemas = {
 
 export type AnswerName = keyof typeof answerSchemas
 
-/** An example value, made from the examples in the schema; `null` for a schema without any. */
+/** Made from the examples in the schema; `null` for a schema without any. */
 export function exampleOf({ $ref, properties, items, examples, enum: values }: JsonSchema): unknown {
   if ($ref !== undefined) return exampleOf(answerSchemas[$ref.split('/').at(-1) as AnswerName])
   if (properties !== undefined)

@@ -8,17 +8,16 @@ import { pageAssets, readStyle, readText, respondWithFile, staticFile } from '..
 import type { ApiContext, ApiMiddleware, ApiState } from '../context.ts'
 import { catalogues, type Texts } from './texts.ts'
 
-/** Of the OpenAPI description. */
 const descriptionPath = '/api/v1/openapi.json'
 
-/** Without `BASE_URL`, the example request of the front page has this origin. The page's script replaces it by the URL that the browser shows. */
+/** In the example request of the front page without `BASE_URL`; the page's script replaces it by the URL that the browser shows. */
 const defaultOrigin = 'http://127.0.0.1:3000'
 const frontScript = `const request = document.querySelector('textarea')
 request.value = request.value.replace('"${defaultOrigin}/', \`"\${new URL('./', location)}\`)
 request.addEventListener('focus', () => request.select())
 `
 
-/** The content security policy of a page that calls the API, and whose style contains icons. */
+/** For a page that calls the API, and whose style contains icons. */
 const policyToCallApi = { 'img-src': "'self' data:", 'connect-src': "'self'" }
 
 const assetUrl = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
@@ -68,20 +67,20 @@ const docsPage = pageFile(
   policyToCallApi,
 )
 
-/** `/docs` with its files, and the OpenAPI description; without authentication. */
+/** `/docs` and the OpenAPI description; without authentication. */
 export function docsRoutes(description: unknown): Router<ApiState, object> {
   const router = new Router<ApiState, object>({ sensitive: true })
   const json = staticFile('json', JSON.stringify(description), 'public, max-age=300')
   for (const [path, file] of [...docs.files, [descriptionPath, json] as const])
     router.get(path, (ctx) => respondWithFile(ctx, file))
-  // The route also matches `/docs/`, which is redirected: the relative URLs in the page are right only for `/docs`.
+  // The route also matches `/docs/`, for which the relative URLs in the page would be wrong.
   router.get('/docs', (ctx) => (ctx.path === '/docs' ? respondWithFile(ctx, docsPage) : ctx.redirect('../docs')))
   return router
 }
 
 /** `/explore`, and the front page's files; without authentication. */
 export function pageRoutes(): Router<ApiState, object> {
-  // `strict`: no route matches `/explore/`, for which the relative URLs in the page would be wrong.
+  // `strict`: does not match `/explore/`, for the same reason.
   const router = new Router<ApiState, object>({ sensitive: true, strict: true })
   const titleOf = (texts: Texts): string => `${texts.title} – Tidemark API`
   const pages = inEachLanguage(explore.paths, policyToCallApi, titleOf, exploreContent)
@@ -90,7 +89,7 @@ export function pageRoutes(): Router<ApiState, object> {
   return router
 }
 
-/** Answers `/` for clients that prefer HTML to JSON, as browsers do. */
+/** Answers `/` for clients that prefer HTML to JSON. */
 export function frontPage(baseUrl: string): ApiMiddleware {
   const request = `curl -H "Authorization: Bearer <API_KEY>" "${new URL(baseUrl, defaultOrigin)}/forms?limit=1"`
   const content = (texts: Texts): Html => frontContent(texts, request)
@@ -112,7 +111,7 @@ function pageFile(page: Html, policy: Readonly<Record<string, string>>): PageFil
 
 type PageInLanguage = Texts & { readonly page: PageFile }
 
-/** The page in English and in Chinese. URLs of its files are relative, so that it works below any path of a proxy. */
+/** URLs are relative, so that the page works below any path of a proxy. */
 function inEachLanguage(
   paths: AssetPaths,
   policy: Readonly<Record<string, string>>,
@@ -152,10 +151,10 @@ const frontContent = (texts: Texts, request: string): Html => html`<h1>Tidemark<
 <textarea readonly rows="4" aria-labelledby="first" aria-describedby="key">${request}</textarea>
 </section>`
 
-/** Values of the parameter `by` of `/record-counts`, which have texts of these names. */
+/** Values of `by` of `/record-counts`, and names of their texts. */
 const countedNames = ['level', 'outcome', 'utmCampaign', 'answer'] as const
 
-/** The requests that the page shows (exploreRequests.js), with what each is for. */
+/** What each request of `exploreRequests.js` is for. */
 const requestLabels = (texts: Texts): Readonly<Record<string, string>> => ({
   forms: texts.form,
   'form-counts': texts.perForm,
@@ -205,10 +204,9 @@ ${Object.entries(requestLabels(texts)).map(
 </details>
 </form>`
 
-/** Where the script shows the result, or the error, of a section's requests. */
+/** Where the script shows a section's result or error. */
 const outcome = html`<p class="text-light" role="status"></p><p role="alert" data-variant="danger"></p>`
 
-/** Radio buttons, of which the first is chosen. */
 const choice = (name: string, legend: string, values: readonly string[], label: (value: string) => string): Html =>
   html`<fieldset class="hstack"><legend>${legend}</legend>${values.map(
     (value, index) =>

@@ -1,6 +1,6 @@
 import type { Scene } from '../../core/model/form.ts'
 
-/** The texts of the pages in English and simplified Chinese. `%` is replaced by a number. */
+/** `%` is replaced by a number. */
 const texts = {
   language: ['en', 'zh-Hans'],
   languageName: ['English', '简体中文'],
@@ -61,7 +61,6 @@ const texts = {
   again: ['Try again in % s.', '请在 % 秒后重试。'],
 } as const satisfies Readonly<Record<Scene, unknown> & Record<string, readonly [english: string, chinese: string]>>
 
-/** The texts of one language. */
 export type Texts = Readonly<Record<keyof typeof texts, string>>
 
 const textsAt = (index: 0 | 1): Texts =>

@@ -2,11 +2,11 @@
 export const formulaStart: string
 /** Regular expression of characters, any number, that a spreadsheet may skip before a formula. */
 export const skipped: string
-/** In quotation marks, as CSV quotes text. */
+/** As CSV quotes text. */
 export function quoted(text: string): string
 /** Text as a cell that no spreadsheet runs as a formula. */
 export function textCell(text: string): string
 /** With its line end. */
 export function csvLine(cells: readonly string[]): string
-/** Rows of texts, numbers and nulls as CSV (RFC 4180): text is quoted, numbers are not, null is an empty cell. */
+/** CSV (RFC 4180): text is quoted, numbers are not, null is an empty cell. */
 export function csvOf(rows: readonly (readonly (string | number | null)[])[]): string
