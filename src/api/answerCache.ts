@@ -2,14 +2,12 @@ import { LRUCache } from 'lru-cache'
 import type { Counter, Registry } from 'prom-client'
 import { metricsIn } from '../core/monitoring/metrics.ts'
 
-/** `totalDocs`: of a page, the rows of its list on all pages. */
 export type RenderedAnswer = { readonly body: Buffer; readonly totalDocs?: number }
 
 export type Answer = RenderedAnswer & { readonly compression: string | undefined }
 
 /** A larger answer is not cached: it would displace too many others. */
 const maxPartOfCache = 1 / 16
-/** What an entry needs besides its key and body. */
 const estimatedEntryBytes = 300
 
 type LookupResult = 'hit' | 'shared' | 'miss'

@@ -46,7 +46,6 @@ export const countUse =
     }
   }
 
-/** `requests`: in the key's current window, with this one. */
 function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: RequestWindow): void {
   const resetSeconds = Math.max(1, Math.ceil(leftMs / 1000))
   ctx.set('RateLimit-Policy', `"key";q=${limit};w=${windowSeconds}`)

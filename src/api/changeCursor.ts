@@ -12,13 +12,12 @@ import type { CursorKey } from '../core/redis/visiblePositions.ts'
  *
  *   `TM` (2 bytes) | format (1) | entity type (1) | id of the key (4) | initialisation vector (12) | ciphertext of AES-256-GCM | tag (16)
  *
- * It is encrypted, because its offsets reveal how much all teams of the platform send. The key belongs to the indices that serve. By format, type and
- * key id, which are not encrypted, the API distinguishes a cursor of a later release (503) or with another key (410) from a damaged cursor and one of
- * the other list (400).
+ * It is encrypted, because its offsets reveal how much all teams send. The key belongs to the indices that serve. By the unencrypted format, type and
+ * key id, the API distinguishes a cursor of a later release (503) or with another key (410) from a damaged cursor and one of the other list (400).
  */
 const magic = Buffer.from('TM')
 const format = 1
-/** Later releases may use formats up to this number; a cursor of a still higher format is `invalid`. */
+/** Of later releases; a still higher format is `invalid`. */
 const lastFormat = 15
 const typeCodes: Readonly<Record<EntityType, number>> = { forms: 0, submissions: 1 }
 const keyIdBytes = 4
@@ -29,14 +28,13 @@ const tagBytes = 16
 /** A cursor of 200 partitions takes less than 3 KiB. */
 export const maxCursorCharacters = 4_096
 
-/** 96 bits of the hash of a list version, in base64url. */
 export type VersionHash = Branded<string, 'VersionHash'>
 const versionBytes = 12
 
 export const hashVersion = (version: ListVersion): VersionHash =>
   hash('sha256', version, 'buffer').subarray(0, versionBytes).toString('base64url') as VersionHash
 
-/** By partition: an offset that stands for all records below it. A partition that was added later has no element, which means 0. */
+/** By partition: an offset that stands for all records below it. A partition added later has no element: 0. */
 export type Offsets = readonly number[]
 
 export type ChangeCursor = {
@@ -49,7 +47,7 @@ export type ChangeCursor = {
 }
 
 export type Walk = {
-  /** Exclusive bounds. No offset is lower than in `since`. */
+  /** Exclusive. No offset is lower than in `since`. */
   readonly target: Offsets
   /** Changes below this position were answered. */
   readonly next: LogPosition
@@ -90,7 +88,7 @@ export function sealCursor(
   return text
 }
 
-/** A cursor for all changes that are not visible yet. */
+/** For all changes that are not visible yet. */
 export const cursorNow = (visible: VisibleList, scope: CursorScope): string =>
   sealCursor(
     { version: hashVersion(visible.version), since: offsetsOf(visible), walk: undefined },
@@ -98,10 +96,8 @@ export const cursorNow = (visible: VisibleList, scope: CursorScope): string =>
     scope,
   )
 
-/** The visible position of each partition. */
 export const offsetsOf = ({ partitions }: VisibleList): Offsets => partitions.map(({ position }) => position)
 
-/** `newer`: of a later release. `invalid`: damaged, or of the other list. */
 export type ParsedCursor =
   | { readonly kind: 'sealed'; readonly keyId: CursorKeyId; readonly bytes: Buffer }
   | { readonly kind: 'newer' }
@@ -133,13 +129,11 @@ export function openCursor({ bytes }: SealedCursor, key: CursorKey, scope: Curso
   return content === undefined ? undefined : cursorIn(content)
 }
 
-/** Authenticated with the ciphertext: decryption fails for another scope. */
 const associatedData = (head: Buffer, { type, teamId, view, fields }: CursorScope): Buffer =>
   Buffer.concat([head, Buffer.from(JSON.stringify([teamId, type, view, fields ?? null]))])
 
 const walkCodes = { none: 0, later: 1, first: 2 } as const
 
-/** The version, then variable-length integers; `target` as its distance from `since`. */
 function contentOf({ version, since, walk }: ChangeCursor): Buffer {
   const numbers: number[] = [since.length, ...since]
   if (walk === undefined) numbers.push(walkCodes.none)

@@ -32,7 +32,6 @@ const maxLimit = 1_000
 
 const fromNowOn = 'latest'
 
-/** Of each row, besides the members of its entity. */
 const membersOfRows = ['changedAt', 'deleted']
 
 const parametersOf = (type: EntityType) =>
@@ -128,7 +127,6 @@ const comma = Buffer.from(',')
 
 const noPositions = (reason: string) => unavailable('positions', new Error(reason))
 
-/** Throws 503 while visible positions are unknown. */
 async function readVisible({ ctx, deps, scope }: ChangesRequest): Promise<VisibleList> {
   const { freshness, visible } = await deps.visibleLists.read(scope.type, scope.teamId)
   ctx.state.freshness = freshness
@@ -136,10 +134,8 @@ async function readVisible({ ctx, deps, scope }: ChangesRequest): Promise<Visibl
   return visible
 }
 
-/** Before all log positions. */
 const start = 0 as LogPosition
 
-/** For a client without a cursor. */
 async function beginFirstWalk(request: ChangesRequest): Promise<Page> {
   const visible = await readVisible(request)
   const cursor = { version: hashVersion(visible.version), since: [] }
@@ -183,7 +179,7 @@ function sealedCursorOf(text: string, type: EntityType): SealedCursor {
     case 'sealed':
       return parsed
     case 'newer':
-      // 503, so that the client retries: a process of the later release can open the cursor. Like a lack of capacity, this passes.
+      // 503, so that the client retries: a process of the later release can open the cursor.
       throw unavailable('capacity', new Error('a later release has issued the cursor'))
     case 'invalid':
       throw invalidCursor()
@@ -204,8 +200,7 @@ type WalkOrigin = Pick<ChangeCursor, 'version' | 'since'>
 function walkFrom({ version, since, walk: openWalk }: ChangeCursor, visible: VisibleList): [WalkOrigin, Walk] {
   const offsets = offsetsOf(visible)
   if (openWalk === undefined) {
-    // If Redis was restored from an earlier state, its positions may be below the cursor's. Then the cursor's stay, so that the client never goes
-    // back.
+    // If Redis was restored from an earlier state, its positions may be below the cursor's, which then stay: the client never goes back.
     const target = longer(offsets, since).map((_, partition) =>
       Math.max(offsets[partition] ?? 0, since[partition] ?? 0),
     )
@@ -214,8 +209,7 @@ function walkFrom({ version, since, walk: openWalk }: ChangeCursor, visible: Vis
       { target, next: start, afterSortKey: undefined, isFirst: false },
     ]
   }
-  // If Redis was restored from an earlier state, rows below the target may not be searchable yet: the walk would miss them, and the next walk would
-  // begin after them.
+  // Then Redis was restored from an earlier state: the walk would miss rows below the target that are not searchable yet.
   if (openWalk.target.some((offset, partition) => (offsets[partition] ?? 0) < offset))
     throw noPositions('visible positions are below the target of a walk')
   return [{ version, since }, openWalk]
@@ -223,7 +217,6 @@ function walkFrom({ version, since, walk: openWalk }: ChangeCursor, visible: Vis
 
 const longer = (left: Offsets, right: Offsets): Offsets => (left.length > right.length ? left : right)
 
-/** The page that begins at `next`. */
 async function walk(
   { ctx, deps, scope, limit, pick }: ChangesRequest,
   visible: VisibleList,
@@ -262,7 +255,7 @@ const rangesBetween = (since: Offsets, target: Offsets): readonly PositionRange[
 /**
  * A first walk reads all positions below its target, and also all positions that are not visible yet:
  *
- * 1. Offset 3 has revision 1 of entity `a`; every list shows `a` since.
+ * 1. Offset 3 has revision 1 of entity `a`.
  * 2. Offset 11 has revision 2, which replaces revision 1 in Elasticsearch. The visible position stays 10, because the record at offset 10 is retried.
  * 3. A walk of only the positions below 10 would leave out `a`. So the client gets revision 2 now, and again once offset 11 is visible.
  *

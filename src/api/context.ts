@@ -10,7 +10,6 @@ import type { IndexReader } from './search/indexReader.ts'
 import type { QueryTurns } from './search/queryTurns.ts'
 import type { VisibleLists } from './visibleLists.ts'
 
-/** Optional members are set while the request is handled. */
 export type ApiState = {
   requestId: string
   /** Set by `authenticate`. */
@@ -47,12 +46,11 @@ export type StartStream = (queue: 'exports' | 'large pages', ctx: RouteContext, 
 export type WatchKey = (ctx: RouteContext, onRefused: () => void) => () => void
 
 /**
- * With `Prefer: wait=N`, delays a request until `hasRows` resolves to true or `N` seconds are over, and updates `freshness`. Otherwise, or if too
+ * Delays a request with `Prefer: wait=N` until `hasRows` resolves to true or `N` seconds are over, and updates `freshness`. Without it, or if too
  * many requests wait, returns without calling `hasRows`.
  */
 export type WaitForChange = (ctx: RouteContext, type: EntityType, hasRows: () => Promise<boolean>) => Promise<void>
 
-/** What all routes of a process share. */
 export type RouteDeps = {
   readonly startStream: StartStream
   readonly indexReader: IndexReader

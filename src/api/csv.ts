@@ -6,7 +6,7 @@ import { fieldsWithCode } from './pages/assets/fieldsWithCode.js'
 
 /*
  * CSV (RFC 4180) made from JSON text. Only text is quoted, and null is an empty cell: a reader can distinguish the text "1" from the number 1, and an
- * empty text from null. `raw` is always the JSON text of a value; undefined, if the object has no such member, is treated as null.
+ * empty text from null. `raw` is always the JSON text of a value; undefined is treated as null.
  */
 
 /** Lines of CSV, with their line ends. */
@@ -19,8 +19,8 @@ export interface CsvTable {
 type Columns = { readonly names: readonly string[]; cells(raw: string | undefined): readonly string[] }
 
 /**
- * A table with a column for each member in `served`, named by its path, such as `result.score`. With `codes`, the member `data` (a submission's
- * answers) has a column for each of these codes, and one more for all other answers, as JSON.
+ * A table with a column for each member in `served`. With `codes`, the member `data` (a submission's answers) has a column for each of these codes,
+ * and one more for all other answers, as JSON.
  */
 export function csvTable(served: Served, codes?: readonly string[]): CsvTable {
   const { names, cells } = columnsOfMembers('', served, codes)
@@ -73,7 +73,7 @@ export function answerCodes(form: Buffer): string[] {
   return [...codes].slice(0, maxCodes)
 }
 
-/** Text without its escapes, objects and arrays as JSON, digits as they are written. */
+/** Text without its escapes, digits as they are written. */
 export function cellOf(raw: string | undefined): string {
   if (raw === undefined || raw === 'null') return ''
   const first = raw[0]

@@ -1,7 +1,6 @@
 import type { z } from 'zod'
 import type { Route } from './context.ts'
 
-/** Route and OpenAPI description. */
 export interface Endpoint<AnswerName extends string> {
   /** Below `/api/v1`, such as `/forms/:id`. */
   readonly path: string
@@ -10,7 +9,6 @@ export interface Endpoint<AnswerName extends string> {
   readonly operationId: string
   readonly summary: string
   readonly description: string
-  /** A schema's name. */
   readonly answer: AnswerName
   /** What a line of an export contains, such as `form`; left out without exports. */
   readonly exportedRow?: string

@@ -33,7 +33,6 @@ export const lists = {
   submissions: { path: 'records', summary: servedSubmissionSummary, full: servedSubmission },
 } as const
 
-/** `formId`: only of submissions. */
 type Parameters = ListParameters & { readonly formId?: string | undefined }
 
 type ListRequest = {
@@ -46,7 +45,7 @@ type ListRequest = {
   readonly fields: Served | undefined
 }
 
-/** The endpoint of a single item. `render` makes its JSON from the stored detail. */
+/** The endpoint of a single item, made by `render` from the stored detail. */
 export function detailRoute<Schema extends z.ZodObject>(
   type: EntityType,
   ownParameters: Schema,

@@ -52,9 +52,8 @@ function etagOf(
   return `W/"${hash('sha256', text, 'base64url').slice(0, etagCharacters)}"`
 }
 
-/** `If-None-Match` names this ETag, or is `*`. */
 export const clientHasAnswer = (ctx: RouteContext, etag: string | undefined): boolean =>
   etag !== undefined && namesEtag(ctx.get('If-None-Match'), etag)
 
-/** `*` matches only an entity that exists: it must be read before a 304. */
+/** `If-None-Match: *` matches only an entity that exists: it must be read before a 304. */
 export const matchesAny = (ctx: RouteContext): boolean => ctx.get('If-None-Match').trim() === '*'

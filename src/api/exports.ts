@@ -46,7 +46,6 @@ export function createStreams(watchKey: WatchKey, queues = streamQueues()): Star
       streamAbort.abort(unavailable('capacity', new Error('the client has disconnected')))
     })
     const permit = queueName === 'large pages' ? await queue.acquire(teamId, signal) : queue.acquireNow(teamId)
-    // Throws the reason of the abort.
     if (permit.kind === 'aborted') signal.throwIfAborted()
     const release = releaseOrThrow(permit, queueName)
     const stream = Readable.from(parts, { objectMode: false })

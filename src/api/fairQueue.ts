@@ -11,7 +11,6 @@ export type Permit =
 type Bounds = {
   /** The capacity: the most weight of permits that are granted and not yet released. */
   readonly maxRunning: number
-  /** A team's share of it. */
   readonly maxRunningPerTeam: number
   /** None wait if left out. */
   readonly maxWaiting?: number
@@ -19,17 +18,16 @@ type Bounds = {
 }
 
 type Waiter = { readonly weight: number; admit(): void }
-/** `running`: a weight. */
 type Team = { running: number; readonly waiting: Set<Waiter> }
 /** The waiter whose turn it is, but for which too little capacity is free. `overtaking`: the weight of running permits that were granted since. */
 type Next = { readonly waiter: Waiter; readonly team: Team; overtaking: number }
 
 /**
- * A weighted semaphore with a bounded queue that serves teams round robin, so that a busy team delays only itself. A permit that would weigh more
- * than its team's share weighs the whole share.
+ * A weighted semaphore with a bounded queue that serves teams round robin, so that a busy team delays only itself. A permit that is heavier than its
+ * team's share weighs the whole share.
  *
  * Capacity that becomes free is reserved for the next waiter; others get only what it will not need: of a capacity of 10, if the next waiter wants 8,
- * others may get 2. So light waiters do not overtake a heavy waiter for ever, and a heavy waiter does not block them.
+ * others may get 2. So light waiters do not overtake a heavy waiter for ever, and it does not block them.
  */
 export class FairQueue {
   readonly #bounds: Bounds
@@ -45,17 +43,14 @@ export class FairQueue {
     this.#bounds = bounds
   }
 
-  /** How many teams have running permits or waiters. */
   get teams(): number {
     return this.#teams.size
   }
 
-  /** From 0 to 1, of the capacity. */
   get usedFraction(): number {
     return this.#running / this.#bounds.maxRunning
   }
 
-  /** `name`: of the team. */
   async acquire(
     name: string,
     signal: AbortSignal,
@@ -90,7 +85,6 @@ export class FairQueue {
   #isWithinShare = (team: Team, weight: number): boolean =>
     this.#fits(team.running, weight, this.#bounds.maxRunningPerTeam)
 
-  /** Whether the weight fits, and leaves enough for the next waiter. */
   #hasRoomFor = (weight: number): boolean =>
     this.#fits(this.#running, weight, this.#bounds.maxRunning) &&
     (this.#next === undefined ||
@@ -117,7 +111,7 @@ export class FairQueue {
     }
     const onAbort = (): void => refuse('aborted')
     const waitsForOtherTeams = (): boolean => {
-      // Either other teams use the capacity; or the team is within its share and this is its first waiter, so that other teams come first.
+      // Other teams use the capacity; or they come first, because the team is within its share and this is its first waiter.
       const isFirst = team.waiting.values().next().value === waiter
       const fitsBesideOtherTeams = this.#fits(this.#running - team.running, weight, this.#bounds.maxRunning)
       return !fitsBesideOtherTeams || (isFirst && this.#isWithinShare(team, weight))

@@ -9,7 +9,6 @@ import { metricsIn } from '../core/monitoring/metrics.ts'
 import type { ParameterReader } from './context.ts'
 import { apiError } from './errors.ts'
 
-/** In an error message. */
 const maxShownCharacters = 64
 const maxIgnoredNames = 10
 const maxIgnoredBytes = 256
@@ -48,7 +47,7 @@ function cachingLatest(parse: ParseQuery): ParseQuery {
   return (querystring) => (querystring.length <= maxCachedCharacters ? latest.memo(querystring) : parse(querystring))
 }
 
-/** Ends the name of a parameter that takes any code of a form field: `answer.<code>` stands for `answer.q1`. Only such parameters may be repeated. */
+/** Ends the name of a parameter for any code of a form field: `answer.<code>` stands for `answer.q1`. Only such parameters may be repeated. */
 export const anyCode = '<code>'
 
 /** What a sent name stands for. `name`: that in the schema, such as `answer.<code>`. */
@@ -91,10 +90,7 @@ function queryParser(schema: z.ZodObject): ParseQuery {
   }
 }
 
-/**
- * Such as `limit must be an integer from 1 to 100, not "500"`. The issue's path is the parameter's name; for answers `answer.<code>`, the code, and
- * the answer, unless the code itself breaks the rule.
- */
+/** The issue's path is the parameter's name; for answers `answer.<code>`, the code, and the answer, unless the code itself breaks the rule. */
 function problemOf({ issues: [issue] }: z.ZodError, sentValues: Readonly<Record<string, unknown>>): string {
   const [parameter = '', code, answer] = issue?.path.map(String) ?? []
   const value = code === undefined ? sentValues[parameter] : answer
@@ -105,7 +101,6 @@ function problemOf({ issues: [issue] }: z.ZodError, sentValues: Readonly<Record<
 
 const beginningOf = (name: string): string => name.slice(0, -anyCode.length)
 
-/** Quoted, and cut if it is long. */
 export const show = (value: string): string => `"${cut(value)}"`
 
 function cut(text: string): string {
@@ -130,8 +125,7 @@ function withAsManyAsFit(beginning: string, separator: string, parts: readonly s
 }
 
 /*
- * Building blocks of parameter schemas. An error message is the parameter's name and the rule. All parameters are sent as text; `meta` describes
- * their type for OpenAPI.
+ * Building blocks of parameter schemas. Parameters are sent as text; `meta` describes their type for OpenAPI.
  */
 
 export const maxLimit = 100

@@ -22,11 +22,11 @@ const pageTimes: QueryTimes = { maxWaitMs: 2_000, deadlineMs: 5_000 }
 const partTimes: QueryTimes = { maxWaitMs: 30_000, deadlineMs: 35_000 }
 const queueBounds = { maxWaiting: 1_024, maxWaitMs: pageTimes.maxWaitMs }
 /**
- * The most bytes that queries in flight may return. A team may read parts of four exports and a page at once, or one row of 10 MB: with two such rows
- * from each of two processes, it would occupy all threads of a small Elasticsearch.
+ * Of queries in flight. A team may read parts of four exports and a page at once, or one row of 10 MB: with two such rows from each of two processes,
+ * it would occupy all threads of a small Elasticsearch.
  */
 const queryBytes = { ...queueBounds, maxRunning: 32 * mebibyte, maxRunningPerTeam: 18 * mebibyte }
-/** Of whole answers in memory: reserved before the query, until the answer is sent. */
+/** Of whole answers in memory, from before the query until the answer is sent. */
 const answerBytes = { ...queueBounds, maxRunning: 96 * mebibyte, maxRunningPerTeam: 32 * mebibyte }
 
 export const answerQueue = () => new FairQueue(answerBytes)

@@ -23,7 +23,7 @@ export function releaseOrThrow(permit: Permit, noun: string): Release {
   }
 }
 
-/** Calls the listener when the response is sent or its client disconnects; at once if that has happened. */
+/** When the response is sent, or its client has disconnected. */
 export function whenClosed(response: ServerResponse, listener: () => void): void {
   if (response.closed) listener()
   else response.once('close', listener)

@@ -11,23 +11,19 @@ type ReadyAnswer = (Answer | StreamedAnswer) & {
   readonly compression: string | undefined
 }
 
-/** Makes an answer in memory, which may be cached. */
 type MakeWhole = () => Promise<RenderedAnswer>
-/** Starts a streamed answer, which is never cached. */
 type StartParts = () => Promise<StreamedAnswer>
 
 /**
- * `whole or parts`: `startParts` is called if `makeWhole` rejects with `PageTooLarge`. With `mayBeMissing`, `makeWhole` may reject with `not_found`.
+ * Only whole answers are cached. `startParts` is called if `makeWhole` rejects with `PageTooLarge`. With `mayBeMissing`, `makeWhole` may reject with
+ * `not_found`.
  */
 export type AnswerMaker =
   | { readonly kind: 'whole'; readonly makeWhole: MakeWhole; readonly mayBeMissing: boolean }
   | { readonly kind: 'whole or parts'; readonly makeWhole: MakeWhole; readonly startParts: StartParts }
   | { readonly kind: 'parts'; readonly startParts: StartParts }
 
-/**
- * Answers 304, from the cache, or with a new answer. Resolves before the answer is sent, with the `totalDocs` of a page; with undefined for 304 and
- * all other answers.
- */
+/** Resolves before the answer is sent, with the `totalDocs` of a page; with undefined for 304 and all other answers. */
 export async function respond(
   ctx: RouteContext,
   answers: AnswerCache,
@@ -35,7 +31,7 @@ export async function respond(
   maker: AnswerMaker,
 ): Promise<number | undefined> {
   if (clientHasAnswer(ctx, validators.etag)) {
-    // `If-None-Match: *` matches only an entity that exists: for another, `answerOf` throws `not_found`.
+    // `answerOf` throws `not_found` for an entity that does not exist.
     if (maker.kind === 'whole' && maker.mayBeMissing && matchesAny(ctx)) await answerOf(ctx, answers, validators, maker)
     setValidators(ctx, validators)
     ctx.status = 304

@@ -10,7 +10,7 @@ import { submissionEndpoints } from './submissions.ts'
 
 export const endpoints = [...formEndpoints, ...submissionEndpoints, ...countEndpoints, ...feedEndpoints]
 
-/** Routes that need an account key. Paths are case-sensitive; a trailing slash makes no difference. */
+/** Routes that need an account key. A trailing slash makes no difference. */
 export function routes(deps: RouteDeps): Router<RouteState, object> {
   const router = new Router<RouteState, object>({ prefix: '/api/v1', sensitive: true })
   for (const { path, respond } of endpoints) router.get(path, (ctx) => respond(ctx, deps))
@@ -20,7 +20,6 @@ export function routes(deps: RouteDeps): Router<RouteState, object> {
 const methodNotAllowed = (): ApiError =>
   apiError('method_not_allowed', undefined, { headers: { Allow: allowedMethods } })
 
-/** Answers `OPTIONS`, for every path. */
 export const options: ApiMiddleware = async (ctx, next) => {
   if (ctx.method !== 'OPTIONS') return next()
   ctx.set('Allow', allowedMethods)
@@ -38,7 +37,6 @@ export const unrouted: ApiMiddleware = (ctx) => {
   throw routeOf(ctx) === undefined ? apiError('not_found', 'no such route') : methodNotAllowed()
 }
 
-/** Brings URL and `Accept` into one form for later middleware. */
 export const normalizeRequest: ApiMiddleware = (ctx, next) => {
   const { headers, url = '' } = ctx.req
   if (url.length > maxUrlBytes) throw apiError('uri_too_long')

@@ -30,10 +30,7 @@ import { createVisibleLists } from './visibleLists.ts'
 import { createWaiting, WaitingRoom } from './waiting.ts'
 
 const defaultPort = 3_000
-/**
- * How far behind a client may be in reading its answer before it is reset, while more than half is in use of the memory for answers, or of the places
- * for exports or large pages.
- */
+/** How far behind a client may be in reading its answer before it is reset (`slowReaders.ts`). */
 const patienceWhenFullMs = 30_000
 
 /** Listens once the readiness checks pass, or after three seconds. */

@@ -22,7 +22,7 @@ import {
 import { AnswerTooLong } from './search/searchClient.ts'
 import { indexFields, requireIndexedAnswers, selectionParameters, submissionsFilters } from './submissions.ts'
 
-/** What `by` may name, besides units of time. `everyValueOf`: every submission has the field; `anyValueOf`: some lack it. */
+/** `everyValueOf`: every submission has the field; `anyValueOf`: some lack it. */
 const countedValues = {
   form: () => everyValueOf('formId'),
   status: () => everyValueOf('status'),
@@ -90,7 +90,6 @@ function groupingOf(by: string): NamedGrouping {
 
 const countsAnswers = (grouping: NamedGrouping): boolean => grouping.kind !== 'units' && grouping.name === 'answer'
 
-/** `code`: of the form field, if answers are counted. */
 function groupingFor(grouping: NamedGrouping, code: string): Grouping {
   switch (grouping.kind) {
     case 'units':

@@ -27,7 +27,6 @@ export const indexFields = {
   utmCampaign: 'summary.metadata.utmCampaign',
 } as const
 
-/** For lists and counts. */
 export const selectionParameters = {
   formId: parameter.text.describe('Only submissions of this form.'),
   status: parameter.oneOf(reportStatuses).describe('Only submissions whose report has this status.'),

@@ -22,8 +22,8 @@ type WaitingDeps = {
 }
 
 /**
- * Delays a request with `Prefer: wait` until its search finds a row. Between searches it waits, without a query in flight, until an indexer replaces
- * the version of its list.
+ * Delays a request until its search finds a row. Between searches it waits, without a query in flight, until an indexer replaces the version of its
+ * list.
  */
 export const createWaiting =
   (deps: WaitingDeps): WaitForChange =>
@@ -79,9 +79,8 @@ async function delay(ctx: RouteContext, { room, watchKey, elapsedMs }: WaitingDe
 
 export const maxWaitSeconds = 60
 
-/** One preference of a list; quoted strings may contain commas. An unclosed string extends to the end, which keeps the time linear. */
+/** Quoted strings may contain commas. An unclosed string extends to the end, which keeps the time linear. */
 const preference = /(?:[^,"]|"(?:[^"\\]|\\.?)*(?:"|$))+/g
-/** Also with an invalid value, or with none. */
 const waitPreference = /^\s*wait\s*(?:[=;]|$)/i
 /** `wait=30` and `wait="30"`. */
 const waitSeconds = /^\s*wait\s*=\s*(?<quote>"?)(?<seconds>\d{1,9})\k<quote>\s*(?:;|$)/i
@@ -134,7 +133,6 @@ export class WaitingRoom {
     return permit?.kind === 'granted' ? permit.release : undefined
   }
 
-  /** Resolves once the wait is over, the process stops, or `signal` aborts. */
   async untilChanged(wait: Wait, signal: AbortSignal): Promise<void> {
     if (this.isClosed || signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -47,7 +47,6 @@ export function servedSchema(schema: JsonSchema, members: Served): JsonSchema {
   const mayBeNull = otherOptions.length > 0
   const properties = members.map((member): [name: string, schema: JsonSchema] => {
     const [name, innerMembers] = servedPair(member)
-    // A member that is not validated may have any value.
     const property = (objectSchema.properties?.[name] ?? {}) as JsonSchema
     return [name, innerMembers === undefined ? property : servedSchema(property, innerMembers)]
   })
@@ -58,7 +57,6 @@ export function servedSchema(schema: JsonSchema, members: Served): JsonSchema {
   }
 }
 
-/** Of a number in an answer. */
 export const countSchema = (description: string, example: number, min = 0, max = Number.MAX_SAFE_INTEGER) =>
   z
     .int()
@@ -77,7 +75,7 @@ export const pageSchema = (item: string): JsonSchema =>
     }),
   )
 
-/** A row of a change feed, in either view. Only the members that `fields` cannot leave out are required. */
+/** Only the members that `fields` cannot leave out are required. */
 export function changedRowSchema(item: JsonSchema, summary: Served, full: Served): JsonSchema {
   const { properties: ownProperties } = jsonSchemaOf(
     z.object({
@@ -96,7 +94,6 @@ export function changedRowSchema(item: JsonSchema, summary: Served, full: Served
   return { ...row, required: ['id', 'changedAt', 'deleted'], properties: { ...row.properties, ...ownProperties } }
 }
 
-/** `row`: the name of the rows' schema. */
 export const changesPageSchema = (row: string): JsonSchema =>
   jsonSchemaOf(
     z.object({

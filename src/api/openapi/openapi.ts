@@ -17,7 +17,7 @@ Submissions contain personal data of respondents; handle them with care. The pag
 A known field without a value is \`null\`. Unknown parameters filter nothing and are named in \`Ignored-Parameters\`. \`HEAD\` answers as
 \`GET\` without a body. A trailing slash in a path makes no difference.`
 
-/** The OpenAPI description, generated from the schemas that validate parameters and Kafka records. */
+/** Generated from the schemas that validate parameters and Kafka records. */
 export const describeApi = (serverUrl: string) => ({
   openapi: '3.1.1',
   info: { title: 'Tidemark', version: 'v1', description: introduction },

@@ -13,7 +13,6 @@ const error = z.object({
   }),
 })
 
-/** By their names in the API description. */
 export const answerSchemas = {
   ...formSchemas,
   ...submissionSchemas,

@@ -80,7 +80,7 @@ export function docsRoutes(description: unknown): Router<ApiState, object> {
 
 /** `/explore`, and the front page's files; without authentication. */
 export function pageRoutes(): Router<ApiState, object> {
-  // `strict`: does not match `/explore/`, for the same reason.
+  // `strict`: the relative URLs in the page would be wrong for `/explore/`.
   const router = new Router<ApiState, object>({ sensitive: true, strict: true })
   const titleOf = (texts: Texts): string => `${texts.title} – Tidemark API`
   const pages = inEachLanguage(explore.paths, policyToCallApi, titleOf, exploreContent)
@@ -154,7 +154,6 @@ const frontContent = (texts: Texts, request: string): Html => html`<h1>Tidemark<
 /** Values of `by` of `/record-counts`, and names of their texts. */
 const countedNames = ['level', 'outcome', 'utmCampaign', 'answer'] as const
 
-/** What each request of `exploreRequests.js` is for. */
 const requestLabels = (texts: Texts): Readonly<Record<string, string>> => ({
   forms: texts.form,
   'form-counts': texts.perForm,
@@ -204,7 +203,6 @@ ${Object.entries(requestLabels(texts)).map(
 </details>
 </form>`
 
-/** Where the script shows a section's result or error. */
 const outcome = html`<p class="text-light" role="status"></p><p role="alert" data-variant="danger"></p>`
 
 const choice = (name: string, legend: string, values: readonly string[], label: (value: string) => string): Html =>

@@ -2,7 +2,6 @@
 export const formulaStart: string
 /** Regular expression of characters, any number, that a spreadsheet may skip before a formula. */
 export const skipped: string
-/** As CSV quotes text. */
 export function quoted(text: string): string
 /** Text as a cell that no spreadsheet runs as a formula. */
 export function textCell(text: string): string

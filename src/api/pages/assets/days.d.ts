@@ -2,5 +2,4 @@
 export function lastDates(nowMs: number, count: number, timeZone: string): string[]
 /** The first instant (epoch ms) of a date in a time zone; of a date that the zone left out, the first instant after it. */
 export function startOfDate(date: string, timeZone: string): number
-/** The first instant (epoch ms) of the next date. */
 export function startOfNextDate(date: string, timeZone: string): number

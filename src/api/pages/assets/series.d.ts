@@ -4,7 +4,7 @@ type Total = {
   readonly count: number
   readonly scores: { readonly count: number; readonly mean: number | null }
 }
-/** An item of `/record-counts` by day and value. */
+/** By day and value. */
 type CountOfDay = { readonly key: readonly [time: string, value: string | null]; readonly count: number }
 type Series = {
   /** Null also for a sum of several values (`others`). */
@@ -14,9 +14,8 @@ type Series = {
   readonly scored: number
   /** Null without scores, or if the API has no mean of them. */
   readonly mean: number | null
-  /** Of each day. */
   readonly counts: readonly number[]
-  /** How many values are added up in this series; left out for one value. */
+  /** How many values; left out for one. */
   readonly others?: number
 }
 /** Makes a series for each value of `totals`: its count on each of `dates`, also 0. */
