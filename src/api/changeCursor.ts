@@ -17,7 +17,7 @@ import type { CursorKey } from '../core/redis/visiblePositions.ts'
  */
 const magic = Buffer.from('TM')
 const format = 1
-/** Of later releases; a still higher format is `invalid`. */
+/** Later releases may use formats up to this one; a still higher format is `invalid`. */
 const lastFormat = 15
 const typeCodes: Readonly<Record<EntityType, number>> = { forms: 0, submissions: 1 }
 const keyIdBytes = 4
@@ -96,6 +96,7 @@ export const cursorNow = (visible: VisibleList, scope: CursorScope): string =>
     scope,
   )
 
+/** The visible positions. */
 export const offsetsOf = ({ partitions }: VisibleList): Offsets => partitions.map(({ position }) => position)
 
 export type ParsedCursor =

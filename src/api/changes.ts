@@ -209,7 +209,7 @@ function walkFrom({ version, since, walk: openWalk }: ChangeCursor, visible: Vis
       { target, next: start, afterSortKey: undefined, isFirst: false },
     ]
   }
-  // Then Redis was restored from an earlier state: the walk would miss rows below the target that are not searchable yet.
+  // The positions are lower if Redis was restored from an earlier state. The walk would miss rows below the target that are not searchable yet.
   if (openWalk.target.some((offset, partition) => (offsets[partition] ?? 0) < offset))
     throw noPositions('visible positions are below the target of a walk')
   return [{ version, since }, openWalk]
@@ -230,7 +230,7 @@ async function walk(
     isFirst ? rangesOfFirstWalk(target, offsetsOf(visible)) : rangesBetween(origin.since, target),
     next,
   )
-  // Such walks have many changes in each partition. Other walks search all ranges at once.
+  // Long walks have many changes in each partition. Other walks search all ranges at once.
   const isLong = isFirst || next > start
   const search = { list, ranges, afterSortKey, isLong, hasDeletions: !isFirst, limit, view, pick }
   const changes: ChangesPage =

@@ -46,8 +46,8 @@ export type StartStream = (queue: 'exports' | 'large pages', ctx: RouteContext, 
 export type WatchKey = (ctx: RouteContext, onRefused: () => void) => () => void
 
 /**
- * Delays a request with `Prefer: wait=N` until `hasRows` resolves to true or `N` seconds are over, and updates `freshness`. Without it, or if too
- * many requests wait, returns without calling `hasRows`.
+ * Delays a request with `Prefer: wait=N` until `hasRows` resolves to true or `N` seconds are over, and updates `freshness`. Without this preference,
+ * or if too many requests wait, returns without calling `hasRows`.
  */
 export type WaitForChange = (ctx: RouteContext, type: EntityType, hasRows: () => Promise<boolean>) => Promise<void>
 

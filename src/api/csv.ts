@@ -86,7 +86,7 @@ const jsonCell = (raw: string): string =>
   quoted(raw.replace(runnableInJson, (_match, before: string, start: string) => `${before}${escapeOf(start)}`))
 
 /**
- * A spreadsheet that separates cells by semicolons would run the formula in `{"q1":"a;=1+1"}`. Nowhere else: the JSON has neither tabs nor line
- * breaks, and does not begin like a formula.
+ * A spreadsheet that separates cells by semicolons would run the formula in `{"q1":"a;=1+1"}`. Formulas begin nowhere else: the JSON has neither tabs
+ * nor line breaks, and does not begin like a formula.
  */
 const runnableInJson = new RegExp(`(;${skipped})(${formulaStart})`, 'g')

@@ -94,7 +94,6 @@ function logCause(log: Logger, requestId: string, { code, cause }: ApiError): vo
   if (code === 'service_unavailable') log.warn({ requestId, err: cause }, 'unavailable')
 }
 
-/** Removed if the request fails after they were set. */
 const headersOfSuccess = [
   'Changes-Cursor',
   'Content-Encoding',

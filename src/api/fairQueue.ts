@@ -51,6 +51,7 @@ export class FairQueue {
     return this.#running / this.#bounds.maxRunning
   }
 
+  /** Waits at most `maxWaitMs` for a permit of the team `name`. */
   async acquire(
     name: string,
     signal: AbortSignal,

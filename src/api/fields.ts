@@ -22,7 +22,7 @@ export function fieldsParameter(...memberLists: readonly Served[]) {
   return { fields: text.meta({ description, pattern: `^${name}(,${name}){0,${maxFields - 1}}$`, examples: ['id'] }) }
 }
 
-/** Each member of both lists once, and so for their inner members. */
+/** Each member of both lists once, also inner members. */
 export const mergedWith = (members: Served, added: Served): Served =>
   added.reduce((merged, member) => {
     const [name, innerMembers = []] = servedPair(member)

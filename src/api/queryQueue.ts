@@ -8,7 +8,7 @@ import type { QueryTurns, RunQuery } from './search/queryTurns.ts'
 import { ElasticsearchUnavailable } from './search/searchClient.ts'
 
 const mebibyte = 1024 * 1024
-/** Lets at most 64 queries run at once, 36 of one team. With more, Elasticsearch answers no faster. */
+/** A query counts as at least this: so at most 64 run at once, 36 of one team. With more, Elasticsearch answers no faster. */
 const leastQueryBytes = 0.5 * mebibyte
 /** `maxWaitMs`: of one wait for the team's turn. `deadlineMs`: of all waits and attempts of a query. */
 interface QueryTimes {

@@ -110,7 +110,7 @@ type Waiter = Wait & { resume(): void }
 /** In the order of `lists`; null for a list without a version. */
 type ReadVersions = (lists: readonly TeamList[]) => Promise<readonly (ListVersion | null)[]>
 
-/** All waiting requests of the process. Each tick reads the versions of all their lists in one round trip to Redis. */
+/** Each tick reads the versions of all lists with waiting requests in one round trip to Redis. */
 export class WaitingRoom {
   readonly #readVersions: ReadVersions
   readonly #elapsedMs: () => number

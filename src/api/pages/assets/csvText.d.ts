@@ -7,5 +7,5 @@ export function quoted(text: string): string
 export function textCell(text: string): string
 /** With its line end. */
 export function csvLine(cells: readonly string[]): string
-/** CSV (RFC 4180): text is quoted, numbers are not, null is an empty cell. */
+/** Text is quoted, numbers are not, null is an empty cell. */
 export function csvOf(rows: readonly (readonly (string | number | null)[])[]): string

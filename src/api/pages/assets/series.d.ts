@@ -15,7 +15,7 @@ type Series = {
   /** Null without scores, or if the API has no mean of them. */
   readonly mean: number | null
   readonly counts: readonly number[]
-  /** How many values; left out for one. */
+  /** How many values are summed; left out for one. */
   readonly others?: number
 }
 /** Makes a series for each value of `totals`: its count on each of `dates`, also 0. */
