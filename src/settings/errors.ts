@@ -15,7 +15,7 @@ type ErrorCode = keyof Messages['errors']
 /** Refused sign-ins count under one reason, because details would help to forge links. */
 const refusedSignIn = { status: 403, rejection: 'sign_in_refused' } as const
 
-/** Status of the answer, and the reason under which the metric of rejected requests counts it; without a reason, it is not counted. */
+/** `rejection`: in the metric of rejected requests; without it, the error is not counted. */
 const errorKinds: Readonly<Record<ErrorCode, { readonly status: number; readonly rejection?: RejectionReason }>> = {
   'link-expired': refusedSignIn,
   'link-used': refusedSignIn,
@@ -40,7 +40,7 @@ export function settingsError(code: ErrorCode, details?: Omit<HttpErrorDetails, 
   return new HttpError(status, code, code, { ...kind, ...details })
 }
 
-/** The error to answer for what a route has thrown. What no route should throw is a bug: `internal-error`. */
+/** What no route should throw is a bug: `internal-error`. */
 function toSettingsError(thrown: unknown): SettingsError {
   if (thrown instanceof HttpError) return thrown
   if (thrown instanceof RedisUnavailable || thrown instanceof AccountKeysIncomplete)
@@ -61,7 +61,7 @@ export const securityHeaders: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
 }
 
-/** Sets `securityHeaders`, and answers errors of later middleware with a page. Without a session, the page links to `signInPage`. */
+/** Answers errors of later middleware with a page. Without a session, it links to `signInPage`. */
 export const errors =
   (log: Logger, signInPage: string | undefined, countRejected: (reason: RejectionReason) => void): SettingsMiddleware =>
   async (ctx, next) => {

@@ -11,7 +11,7 @@ const minutesOfDay = 1_440
 export const standsStill = ({ askedAt }: Pick<FeedRead, 'askedAt'>, nowMs: number): boolean =>
   nowMs - Date.parse(askedAt) > hourMs
 
-/** What a key was used for, as `<div>`s of a list of facts. */
+/** As `<div>`s of a list of facts. */
 export function useFacts({ lastDay, feeds }: ReadKeyUse, isActive: boolean, nowMs: number, messages: Messages): Html {
   const { use } = messages.keys
   const refused = [
