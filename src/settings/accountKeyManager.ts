@@ -31,7 +31,6 @@ import type { KeepChange } from './recentChanges.ts'
 /** `deleted`: during its creation or revocation, or before its creation was repeated. */
 type KeyRefusal = 'team' | 'name' | 'expires' | 'full' | 'unknown-key' | 'deleted'
 
-/** The message is for people. */
 export class KeyRefused extends Error {
   override readonly name = 'KeyRefused'
   readonly reason: KeyRefusal
@@ -71,7 +70,6 @@ const plaintextBytes = 32
 const seedBytes = 32
 /** Longer than KafkaJS may take to append a new key's record: until then, no other key may get its slot. */
 const reservationMs = 600_000
-/** While other changes of the same key come first. */
 const maxConflicts = 5
 
 type AccountKeyManagerDeps = {
@@ -94,7 +92,7 @@ export class AccountKeyManager {
     this.#deps = deps
   }
 
-  /** The plaintext is stored nowhere. A repeated request with the same `seed` returns the same key. */
+  /** With the same `seed`, returns the same key. The plaintext is stored nowhere. */
   async create(request: CreateKeyRequest): Promise<CreatedKey> {
     const { nowMs } = this.#deps
     const team = readTeam(request.team)
@@ -135,7 +133,7 @@ export class AccountKeyManager {
     throw new KeyChangeIncomplete(`key ${id} changes too often; try again`)
   }
 
-  /** Frees the slot. If the deletion failed in Kafka, a repeated call completes it. */
+  /** A repeated call completes a deletion that failed in Kafka. */
   async delete({ team, id, by }: ChangeKeyRequest): Promise<void> {
     const { store, nowMs } = this.#deps
     const teamId = readTeam(team)
@@ -153,10 +151,7 @@ export class AccountKeyManager {
     return { revision: stored.revision, key: stored.key }
   }
 
-  /**
-   * `held`: the key exists, with its slot. `surplus`: the key exists, but the team's other keys fill all slots. Throws `KeyRefused` if no slot is
-   * free, or the key was deleted.
-   */
+  /** `held`: the key exists. `surplus`: it exists, but other keys fill all slots. Throws `KeyRefused` if no slot is free, or the key was deleted. */
   async #reserve(team: TeamId, { id }: AccountKey): Promise<'reserved' | 'held' | 'surplus'> {
     const { store, nowMs } = this.#deps
     const reserved = await store.reserve(team, id as EntityId, nowMs(), nowMs() + reservationMs)
@@ -182,16 +177,16 @@ export class AccountKeyManager {
       if (error instanceof KeyRefused && error.reason === 'deleted') throw error
       const reason = `its record was not completed (${(error as Error).message})`
       const stored = error instanceof KeyRefused ? undefined : await store.find(team, id).catch(() => undefined)
-      // An indexer has read the record in spite of the error, or another process has created the key from the same form.
+      // An indexer has read the record, or another process has created the key from the same form.
       if (stored?.key != null) throw new KeyChangeIncomplete(`key ${id} exists, but ${reason}`)
       const deleted = deletedAfter(created.revision)
-      // Releasing the slot is not enough: Kafka may have written the record in spite of the error, and it would become an eleventh key.
+      // Releasing the slot is not enough: Kafka may have written the record, which would become an eleventh key.
       await store.apply(team, id, deleted, `-${nowMs()}`).catch((failure: Error) => {
         throw new KeyChangeIncomplete(
           `${reason}, and its slot could not be given back (${failure.message}): delete ${id} once it is listed`,
         )
       })
-      // In case Redis loses its data. If this append fails, too, `unreadChanges` repeats it.
+      // If this append fails, too, `unreadChanges` repeats it.
       await this.#append(team, id, deleted).catch(() => undefined)
       throw error instanceof KeyRefused ? error : new KeyChangeIncomplete(`no key was created: ${reason}`)
     }
@@ -203,7 +198,7 @@ export class AccountKeyManager {
     if (kind !== 'applied' && (await store.find(team, id))?.key === null) throw deletedMeanwhile(id)
   }
 
-  /** Makes a change in Redis durable. Then writes it to Redis again: Redis may have lost it, and been filled from older records. */
+  /** Afterwards writes the change to Redis again: Redis may have lost it, and been filled from older records. */
   async #complete(state: AccountKeyState, change: KeyChange): Promise<void> {
     const { id } = change.key
     try {

@@ -47,19 +47,16 @@ const shownAgainMs = 10_000
 export type KeyRoutesDeps = {
   readonly keys: AccountKeyManager
   readonly completeUnread: CompleteUnread
-  /** If it rejects, the keys are shown without numbers. */
   readonly readUse: (
     team: TeamId,
     keys: readonly EntityId[],
     nowMs: number,
   ) => Promise<ReadonlyMap<EntityId, ReadKeyUse>>
-  /** If it rejects, the keys are shown without them. */
   readonly readChanges: (team: TeamId) => Promise<readonly KeyChange[]>
   readonly log: Logger
   readonly nowMs: () => number
 }
 
-/** The pages of an owner's keys. */
 export function keyRoutes({ forOwner }: Sessions, deps: KeyRoutesDeps) {
   const { keys, nowMs } = deps
   const listKeys = keyLister(deps)
@@ -116,7 +113,7 @@ export function keyRoutes({ forOwner }: Sessions, deps: KeyRoutesDeps) {
 /** The same token completes an unfinished key, but cannot create a deleted key again. */
 const tokenAfter = (problem: CreateFailure, once: string): string => (problem === 'deleted' ? randomToken() : once)
 
-/** `form`: values for the form; `full` shows instead that no slot is free. */
+/** `full`: no slot is free. */
 const keysShower =
   (deps: KeyRoutesDeps) =>
   async (
@@ -148,7 +145,7 @@ const keyLister =
     return listed.map((key) => listedKey(key, uses?.get(key.id as EntityId), nowMs()))
   }
 
-/** For what is only displayed: resolves with undefined if it cannot be read. */
+/** For what is only displayed: undefined if it cannot be read. */
 const ifReadable = <T>(read: Promise<T>, log: Logger, what: string): Promise<T | undefined> =>
   read.catch((err: unknown) => {
     log.warn({ err }, `cannot read ${what}`)
@@ -157,7 +154,6 @@ const ifReadable = <T>(read: Promise<T>, log: Logger, what: string): Promise<T |
 
 const showNotice = (ctx: SettingsContext, change: Change): void => seeOther(ctx, `/keys?notice=${change}d`)
 
-/** `replaced`: the name of the key that it replaces. */
 function showCreatedKey(
   ctx: SettingsContext,
   { plaintext, key, isNew }: CreatedKey,
@@ -190,8 +186,8 @@ type Creation =
   | { readonly kind: 'failed'; readonly problem: CreateFailure | 'full' }
 
 /**
- * Creates a key for a form. A form that is sent again gets the same key, or joins the creation in flight. `isNew` is also true for a key that no page
- * has shown, because its creation took longer than the deadline.
+ * A form that is sent again gets the same key, or joins the creation in flight. `isNew` is also true for a key that no page has shown, because its
+ * creation took longer than the deadline.
  */
 export function keyCreator(keys: Pick<AccountKeyManager, 'create'>) {
   /** By form: session id and token. */

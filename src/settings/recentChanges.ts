@@ -3,7 +3,7 @@ import type { TeamId } from '../core/model/ids.ts'
 import type { RedisConnection } from '../core/redis/redis.ts'
 import type { KeyChange } from './keyAudit.ts'
 
-/** For each team; as long after the last change as Kafka retains the audit topic. */
+/** Redis stores a team's changes as long after the last one as Kafka retains the audit topic. */
 const maxChanges = 100
 const lifeSeconds = 400 * 86_400
 

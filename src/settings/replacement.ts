@@ -1,7 +1,7 @@
 import { type AccountKey, maxNameCharacters } from '../core/model/accountKey.ts'
 import { clampToInstants, toInstant } from '../core/model/instant.ts'
 
-/* A replacement is a new key with the same name and the present day: `Nightly export (2026-11-21)`. Its owner then revokes the replaced key. */
+/* A replacement is a new key with the same name and the present day: `Nightly export (2026-11-21)`. */
 
 const daySuffix = / \(\d{4}-\d\d-\d\d\)$/
 const dayMs = 86_400_000
@@ -26,7 +26,7 @@ export function replacementOf(
 
 const dayOf = (epochMs: number): string => toInstant(epochMs).slice(0, '2026-11-21'.length)
 
-/** The newest replacement of `key`, recognised by its name, because nothing else states what a key was created for. `keys`: active, oldest first. */
+/** The newest, recognised by its name, because nothing else states what a key was created for. `keys`: active, oldest first. */
 export const replacementAmong = <Key extends Pick<AccountKey, 'name' | 'createdAt'>>(
   key: Pick<AccountKey, 'name' | 'createdAt'>,
   keys: readonly Key[],

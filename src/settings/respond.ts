@@ -9,7 +9,6 @@ import { catalogues, csrfField, type Page, urlsFrom } from './pages/parts.ts'
 
 export type SettingsState = {
   requestId: string
-  /** In the language of the request. */
   messages: Messages
   /** Of the signed-in owner. */
   session?: { readonly team: TeamId; readonly csrf: string }
@@ -41,7 +40,7 @@ export const chooseLanguage =
 const ownFile = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
 export const assets = pageAssets('/assets', readStyle(ownFile('settings.css')), readText(ownFile('settings.js')))
 
-/** Answers with a page, below a bar with languages and, for an owner, the team and sign-out. */
+/** Shows the page below a bar with languages and, for an owner, team and sign-out. */
 export function respondWithPage(ctx: SettingsContext, status: number, { title, content }: Page): void {
   const { messages, session } = ctx.state
   const urlOf = urlsFrom(ctx.path)

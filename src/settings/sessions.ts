@@ -23,13 +23,13 @@ export interface Sessions {
   /** Also ends the browser's former session (against session fixation). */
   start(ctx: SettingsContext, owner: Owner): Promise<void>
   end(ctx: SettingsContext, session: Pick<OpenSession, 'id'>): Promise<void>
-  /** The middleware throws `no-session`, or `foreign-form` for a POST without the session's CSRF token. */
+  /** Throws `no-session`, or `foreign-form` for a POST without the session's CSRF token. */
   forOwner(handle: OwnerHandler): SettingsMiddleware
 }
 
 /**
- * Redis stores a session under the digest of its id, so that nobody can take over a session by reading Redis. The prefix `__Host-` prevents other
- * hosts of the domain from setting the cookie. `isSecure`: by https.
+ * Redis stores only the digest of a session's id, so that nobody can take over a session by reading Redis. The prefix `__Host-` prevents other hosts
+ * of the domain from setting the cookie.
  */
 export function createSessions({ client, keys }: RedisConnection, isSecure: boolean): Sessions {
   const cookie = isSecure ? '__Host-tidemark-session' : 'tidemark-session'
@@ -66,7 +66,7 @@ export function createSessions({ client, keys }: RedisConnection, isSecure: bool
   }
 }
 
-/** Rejects requests of other origins, except GET and HEAD. Without `Origin`, `Sec-Fetch-Site` decides. */
+/** Without `Origin`, `Sec-Fetch-Site` decides. */
 export const requireSameOrigin =
   (origin: string): SettingsMiddleware =>
   (ctx, next) => {
@@ -79,7 +79,7 @@ export const requireSameOrigin =
 
 const maxFormBytes = 16 * 1024
 
-/** After a form that is too large: the unread rest of the body would be parsed as the next request. */
+/** Otherwise, the unread rest of the body would be parsed as the next request. */
 const closesConnection = { Connection: 'close' }
 
 async function readForm(ctx: SettingsContext, csrf: string): Promise<URLSearchParams> {

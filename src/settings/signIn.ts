@@ -22,7 +22,7 @@ export const signInRoutes = (
     .get('/sign-in', async (ctx) => {
       // A link preview (HEAD) must not consume the token.
       if (ctx.method === 'HEAD') throw settingsError('method-not-allowed', { headers: { Allow: 'GET' } })
-      // The URL contains a secret, which no `Referer` may reveal. Pages with forms need the policy of `securityHeaders`.
+      // No `Referer` may reveal the secret in this URL.
       ctx.set('Referrer-Policy', 'no-referrer')
       const { owner, tokenId } = await verifyToken(parameterOf(ctx, 'token') ?? '')
       if (!(await consumeToken(tokenId))) throw settingsError('link-used')
@@ -40,15 +40,13 @@ export const signInRoutes = (
 
 /** Between the clocks of the product and of this process. */
 const toleranceSeconds = 5
-/** A token must expire within this time. */
 const maxLifeSeconds = 300
-/** Longer than any process accepts a token, even with a wrong clock, or a wait for the product's public keys. */
+/** Longer than any process accepts a token, even with a wrong clock. */
 const usedForMs = 2 * maxLifeSeconds * 1_000
 
 /** Resolves with false if the token was used before. */
 type ConsumeToken = (tokenId: string) => Promise<boolean>
 
-/** Notes used tokens in Redis. */
 export const usedTokens =
   ({ client, keys }: RedisConnection): ConsumeToken =>
   async (tokenId) => {
@@ -106,7 +104,6 @@ export function tokenVerifier(config: SignInConfig, nowMs: () => number): Verify
   }
 }
 
-/** `unavailable`: the product's public keys cannot be fetched. */
 function throwSettingsError(error: Error): never {
   if (error instanceof errors.JWTExpired) throw settingsError('link-expired')
   const isKeySetMissing = error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid

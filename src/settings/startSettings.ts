@@ -58,7 +58,6 @@ export const command = serviceCommand({
   start: startSettings,
 })
 
-/** `origin`: for browsers. */
 function assembleApp(
   { config, log, metrics }: Opening,
   origin: string,
@@ -90,7 +89,7 @@ function assembleApp(
 
 const headersOfClientErrors = { ...securityHeaders, 'Content-Type': 'text/plain; charset=utf-8' }
 
-/** For bytes that cannot be parsed; in plain text, because no browser sends them. */
+/** In plain text, because no browser sends such bytes. */
 const answerClientError = (log: Logger): Refuse =>
   refuseAndLog(log, headersOfClientErrors, 'GET, HEAD, POST', (reason) => `${STATUS_CODES[statusOf[reason]]}\n`)
 

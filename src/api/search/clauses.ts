@@ -5,7 +5,6 @@ import { clampToInstants, toInstant, type WindowBound } from '../../core/model/i
 
 export type Clause = estypes.QueryDslQueryContainer
 
-/** A row must match every clause. */
 export type Filter = readonly Clause[]
 
 /** A filter is used only if all before it match nothing. */
@@ -25,12 +24,12 @@ export const largeRowsOf = (teamId: TeamId, entityPart: EntityPart): Clause => (
   bool: { filter: [{ term: { [`large.${entityPart}Of`]: teamId } }] },
 })
 
-/** Contains a size in bytes. Only the rows of `largeRowsOf` have it. */
+/** In bytes. Only the rows of `largeRowsOf` have it. */
 export const sizeField = (entityPart: EntityPart): string => `large.${entityPart}Bytes`
 
 export const countOnly = { size: 0, track_total_hits: true }
 
-/** Stops at the first match: the total is 0 or 1. */
+/** The total is 0 or 1. */
 export const countAtMostOne = { ...countOnly, terminate_after: 1 }
 
 /** Requests sort keys, and sizes of large summaries or details, without reading stored documents. */

@@ -9,7 +9,6 @@ import { AnswerTooLong, ElasticsearchUnavailable, InvalidSearch, type SearchedLi
 export const timeUnits = ['hour', 'day', 'month'] as const
 export type TimeUnit = (typeof timeUnits)[number]
 
-/** `values-of-units`: the values within each unit of time. */
 export type Grouping =
   | { readonly kind: 'units'; readonly unit: TimeUnit }
   | { readonly kind: 'values'; readonly value: CountedValue }
@@ -31,7 +30,6 @@ export interface CountRequest {
 }
 
 export type CountedValue = {
-  /** The body of a `terms` aggregation. */
   readonly terms: object
   /** Matches submissions without a value. Undefined if there are none, or `terms` counts them, too. */
   readonly none?: object
@@ -39,10 +37,9 @@ export type CountedValue = {
   readonly beginning?: string
 }
 
-/** For a field that every submission has. */
 export const everyValueOf = (field: string): CountedValue => ({ terms: { field } })
 
-/** For a field that a submission may lack. The option `missing` is twice as fast as one more aggregation. */
+/** The option `missing` is twice as fast as one more aggregation. */
 export const anyValueOf = (field: string): CountedValue => ({ terms: { field, missing: missingValue } })
 
 /** The term of submissions without a value. It is twice as long as any value, and sorts last among equally frequent ones. */
@@ -55,7 +52,7 @@ const missingValue = '\u{10ffff}'.repeat(maxValueCharacters)
 export function answersTo(code: string): CountedValue {
   const field = answerField(code)
   const beginning = answerBeginning(code)
-  // A regular expression of Lucene: `2\.q1.*`.
+  // For Lucene: `2\.q1.*`.
   const include = `${beginning.replace(/[^a-z0-9]/giu, '\\$&')}.*`
   const none = { bool: { must_not: [{ prefix: { [field]: beginning } }] } }
   return { terms: { field, execution_hint: 'map', include }, none, beginning }
@@ -64,7 +61,7 @@ export function answersTo(code: string): CountedValue {
 /** Null: submissions without a value. */
 type Value = string | null
 
-/** Without scores, `min`, `max` and `mean` are null. `mean` is also null if a score is too large (`tooLargeScore`). */
+/** `min`, `max` and `mean` are null without scores; `mean` also if one is too large (`tooLargeScore`). */
 interface Figures {
   readonly count: number
   readonly scores?: {
@@ -84,13 +81,12 @@ export interface Counts {
 
 export const maxCounts = 10_000
 const mebibyte = 1024 * 1024
-/** Of a first request: enough for nearly all counts. */
+/** Enough for nearly all counts. */
 export const usualBytes = 4 * mebibyte
 /** Enough for `maxCounts` texts of 256 characters, each with scores. */
 export const mostBytes = 16 * mebibyte
 /** The number of units in another time zone differs from that in UTC by less than this. */
 const spareUnits = 10
-/** Local time, with its UTC offset. */
 const keyFormat = "uuuu-MM-dd'T'HH:mm:ss.SSSxxx"
 
 const edgeSchema = z.object({ value: z.number().nullable() })
@@ -145,14 +141,14 @@ async function countGroups(request: CountRequest, nowMs: number): Promise<Counts
     case 'values':
       return await countValues(request, grouping.value)
     case 'values-of-units': {
-      // First without scores: Elasticsearch would compute them for up to 65,536 buckets, before more than `maxCounts` are refused here.
+      // First without scores, which Elasticsearch would compute for up to 65,536 buckets.
       const counts = await countValuesOfUnits({ ...request, hasScores: false }, grouping.unit, grouping.value)
       return hasScores ? await countValuesOfUnits(request, grouping.unit, grouping.value) : counts
     }
   }
 }
 
-/** Also counts units without submissions, if they are between others. */
+/** Also units without submissions, between others. */
 async function countUnits(request: CountRequest, unit: TimeUnit, nowMs: number): Promise<Counts> {
   const countWithin = async ({ fromMs, toMs }: TimeSpan): Promise<Counts> => {
     // Elasticsearch counts only units that end before the upper bound: two of the shortest are added, more than one of the longest (a month of 31
@@ -165,7 +161,7 @@ async function countUnits(request: CountRequest, unit: TimeUnit, nowMs: number):
     const items = buckets.map((bucket) => ({ key: bucket.key_as_string, ...figuresOf(bucket) }))
     return { totalDocs: totalOf(answer), items }
   }
-  // The span limits the buckets. If the likely span contains all submissions, the real one need not be searched.
+  // A span limits the buckets. The likely one nearly always contains all submissions.
   let counts = await countWithin(likelySpan(unit, maxCounts, nowMs, request.untilMs))
   if (sumOf(counts) < counts.totalDocs) {
     const span = await findSpan(request)
@@ -235,7 +231,6 @@ function figuresOf({ doc_count: count, scores, ...sums }: z.output<typeof figure
   return { count, scores: { count: scored, min, max, mean: hasMean ? meanOfParts(sumsOfParts, scored) : null } }
 }
 
-/** Both ends are 0 without submissions. */
 async function findSpan(request: CountRequest): Promise<TimeSpan> {
   const field = 'createdAt'
   // The aggregation `stats` would fail if the sum of all times is no date.
@@ -251,13 +246,13 @@ const search = ({ list, filter, signal, maxBytes }: CountRequest, body: SearchBo
 const dayMs = 86_400_000
 const shortestMs: Readonly<Record<TimeUnit, number>> = { hour: 3_600_000, day: dayMs, month: 28 * dayMs }
 
-/** At most `units` units until tomorrow, or until `untilMs`: it probably contains all submissions. */
+/** It probably contains all submissions. */
 export function likelySpan(unit: TimeUnit, units: number, nowMs: number, untilMs: number): TimeSpan {
   const toMs = Math.min(nowMs + dayMs, untilMs)
   return { fromMs: toMs - (units - 1) * shortestMs[unit], toMs }
 }
 
-/** How many units the span touches, in UTC. */
+/** Units that the span touches, in UTC. */
 export const spannedUnits = (unit: TimeUnit, { fromMs, toMs }: TimeSpan): number =>
   numberOf(unit, toMs) - numberOf(unit, fromMs) + 1
 

@@ -6,10 +6,7 @@ import { type DocumentId, documentId, type EntityId, isIdentifier } from '../../
 import { expectCount, parse } from './hits.ts'
 import { ElasticsearchUnavailable, noCopyReason, overloads, requestShard, type SearchedList } from './searchClient.ts'
 
-/**
- * As of the last refresh: a read in real time could show a change that the next list does not show yet. Undefined if the entity does not exist. `id`
- * may be any text.
- */
+/** As of the last refresh: a read in real time could show a change that the next list does not show yet. `id` may be any text. */
 export async function readDetail(list: SearchedList, id: string, signal: AbortSignal): Promise<Buffer | undefined> {
   if (!isIdentifier(id)) return undefined
   const [detail] = await readDetails(list, [id as EntityId], false, signal)
@@ -19,7 +16,7 @@ export async function readDetail(list: SearchedList, id: string, signal: AbortSi
 /** `deleted`: a tombstone is stored. `missing`: nothing is stored. */
 export type Detail = Buffer | 'deleted' | 'missing'
 
-/** In the order of `ids`; without `isRealtime`, as of the last refresh. */
+/** In the order of `ids`. */
 export async function readDetails(
   list: SearchedList,
   ids: readonly EntityId[],
@@ -29,7 +26,7 @@ export async function readDetails(
   const [, detailKind] = kindsOf[list.type]
   const documentIds = ids.map((id) => documentId(list.teamId, id))
   let details: readonly Detail[] = []
-  // In `check`, so that `readPrimaries.ts` gets the error of a shard that has moved, and repeats the request.
+  // In `check`, so that `readPrimaries.ts` repeats the request when the shard has moved.
   const check = (bytes: Buffer): void => {
     details = splitDocuments(bytes, documentIds.length).map((document, index) =>
       readDocument(document, detailKind, documentIds[index]),

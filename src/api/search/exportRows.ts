@@ -14,7 +14,6 @@ import { findPageKeys, firstFound, type PageRequest, type PickRow, type RowsFoun
 
 export type ExportContent = {
   readonly filters: Filters
-  /** `full`: as at the endpoint of a single item. */
   readonly view: 'summary' | 'full'
   readonly pick: PickRow
 }
@@ -52,10 +51,7 @@ export async function* inSnapshot<Part>(
   }
 }
 
-/**
- * All rows of the first filter that finds any, newest first, from one snapshot. With `view=full`, reads one part ahead of the client. Rejects if
- * Elasticsearch returns fewer rows than it counted.
- */
+/** Newest first, from one snapshot. With `view=full`, reads one part ahead. Rejects if Elasticsearch returns fewer rows than it counted. */
 export const exportList = (
   list: SearchedList,
   content: ExportContent,
@@ -82,7 +78,7 @@ async function* readList(
   for await (const rows of items) yield rows.map(pick)
 }
 
-/** A page in parts, each with the list's total. An empty page is one part. */
+/** Each part has the list's total. An empty page is one part. */
 export const exportPage = (
   list: SearchedList,
   filters: Filters,
@@ -106,7 +102,7 @@ async function* readPageParts(
 
 export type KeySnapshot = Pick<ListSnapshot, 'countsOf' | 'keys'>
 
-/** Batches of at most `limit` keys, newest first. Rejects if Elasticsearch returns fewer than it counted. */
+/** Batches of at most `limit` keys, newest first. */
 export async function* keysInBatches(snapshot: KeySnapshot, filter: Filter, limit: number, runQuery: RunQuery): Keys {
   for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), limit))
     yield expectCount(count, await runQuery((signal) => snapshot.keys(filter, { clause, skip: 0 }, limit, signal)))
@@ -132,10 +128,7 @@ function readSmallRows(snapshot: ListSnapshot, filter: Filter, runQuery: RunQuer
 const readRows = (snapshot: ListSnapshot, batches: KeyBatches<RowKey>, runQuery: RunQuery): Rows =>
   readParts(batches, (keys, mostBytes) => runQuery((signal) => snapshot.rowsOf(keys, signal), mostBytes))
 
-/**
- * Yields details in the order of their keys. They are outside of the snapshot: a detail may be newer, and an entity that was deleted since is left
- * out. Rejects if another entity has no detail.
- */
+/** Details are outside of the snapshot: they may be newer, and an entity that was deleted since is left out. Rejects if another has no detail. */
 export function readWholeEntities(list: SearchedList, batches: KeyBatches<RowKey>, runQuery: RunQuery): Rows {
   // Sizes first: an `_mget` cannot be cancelled once its answer turns out too large.
   async function* keysWithSizes(): Keys {
@@ -157,13 +150,13 @@ async function readDetailsOf(list: SearchedList, keys: readonly RowKey[], mostBy
   return ids.map((id) => details.get(id)).filter((detail): detail is Buffer => detail instanceof Buffer)
 }
 
-/** Of a missing detail: the first at once, the others after a pause. */
+/** The first at once, the others after a pause. */
 const maxRetries = 8
 const pauseMs = 250
 
 /**
- * Resolves with each detail, or `deleted`. `mostBytes` bounds all together. A missing detail is read again for about two seconds, in real time: an
- * indexer may have written the row, and not yet written or refreshed the detail. After that, its id is left out.
+ * Reads a missing detail again for about two seconds, in real time: an indexer may have written the row, and not yet written or refreshed the detail.
+ * After that, its id is left out. `mostBytes`: of all details together.
  */
 export async function findDetails(
   list: SearchedList,

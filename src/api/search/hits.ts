@@ -16,7 +16,6 @@ const hitSchema = z.object({
   _id: z.string().optional(),
   _source: z
     .object({
-      // The placeholder.
       summary: z.null().optional(),
       changedAt: z.string().optional(),
       tombstone: z.object({ deletedAt: z.string() }).optional(),
@@ -39,9 +38,9 @@ const answerSchema = z.object({
 
 export interface SearchAnswer {
   readonly hits: readonly z.output<typeof hitSchema>[]
-  /** In the order of the hits, byte for byte as stored. A tombstone has no element. */
+  /** In the order of the hits, byte for byte as stored; none for a tombstone. */
   readonly summaries: readonly Buffer[]
-  /** Undefined unless an exact total was requested. */
+  /** Undefined if it was not requested. */
   readonly total: number | undefined
   readonly aggregations: unknown
   readonly pit_id: string | undefined

@@ -8,16 +8,15 @@ import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
 import { findCopies } from './readPrimaries.ts'
 import { ElasticsearchUnavailable, type SearchClient, type SearchedList } from './searchClient.ts'
 
-/** A client with the caches of this process. */
 export interface IndexReader extends SearchClient {
   /** From this offset on, a page is found by counting. */
   readonly deepPageFrom: number
   /**
-   * Calls `read` with the cached snapshot of the list version. If the version is unknown, or the snapshot is lost during `read`, calls `read` with a
-   * new one, which is not cached.
+   * Calls `read` with the cached snapshot of the list version. If the version is unknown, or the snapshot is lost during `read`, with a new one,
+   * which is not cached.
    */
   readonly readSnapshot: <T>(list: SearchedList & Versioned, read: (snapshot: ListSnapshot) => Promise<T>) => Promise<T>
-  /** The cache of `hasLarge`; keys such as `submissions/acme detail`. */
+  /** Of `hasLarge`; keys such as `submissions/acme detail`. */
   readonly largeParts: LRUCache<string, { readonly version: ListVersion; readonly hasLarge: boolean }>
 }
 
@@ -36,7 +35,7 @@ export const createIndexReader = (client: SearchClient, deepPageFrom: number): I
 /** Elasticsearch closes a snapshot so long after its last search. */
 const snapshotLifeMs = 30_000
 
-/** After these reasons, a snapshot stays cached, because a later read may succeed. */
+/** After these, a snapshot stays cached. */
 const maySucceedLater: ReadonlySet<string> = new Set(['deadline', 'overloaded'])
 
 type CachedSnapshot = {
@@ -52,7 +51,7 @@ type CachedSnapshot = {
 function snapshotCache(): IndexReader['readSnapshot'] {
   const cache = new LRUCache<TeamList, CachedSnapshot>({
     max: 64,
-    // Half its life, so that no snapshot expires while it is read.
+    // So that no snapshot expires while it is read.
     ttl: snapshotLifeMs / 2,
     updateAgeOnGet: true,
     dispose: ({ opening }) => {
@@ -91,7 +90,7 @@ function snapshotCache(): IndexReader['readSnapshot'] {
 export const hasAny = async (list: SearchedList, query: Clause, signal: AbortSignal): Promise<boolean> =>
   totalOf(await searchTeam(list, { query, ...countAtMostOne }, signal)) > 0
 
-/** Rejects unless every shard of every index answers, and no index has the mapping of an earlier release. */
+/** Rejects unless every shard answers, and no index is of an earlier release. */
 export async function probe(client: SearchClient, signal: AbortSignal): Promise<void> {
   const aliases = documentKinds.map((kind) => aliasOf(client.indexPrefix, kind)).join(',')
   const querystring = { allow_partial_search_results: false }

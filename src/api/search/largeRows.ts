@@ -53,7 +53,7 @@ const partBytes = 512 * 1024
 export const mostPartBytes = 4 * 1024 * 1024
 /** Expected to fit into `partBytes`, before any row was read. */
 const rowsOfFirstPart = 100
-/** So many rows fit into `mostPartBytes`, if none is large. */
+/** So many always fit, if none is large. */
 export const maxRowsOfPart = mostPartBytes / largeBytes
 
 /**
@@ -79,7 +79,7 @@ export async function* readParts<Key extends Pick<RowKey, 'bytes'>>(
   }
 }
 
-/** As many as fit into a part; at least one key. */
+/** At least one key. */
 function nextPart<Key extends Pick<RowKey, 'bytes'>>(keys: readonly Key[], expectedRowBytes: number): readonly Key[] {
   let expectedBytes = 0
   let mostBytes = 0
@@ -91,6 +91,5 @@ function nextPart<Key extends Pick<RowKey, 'bytes'>>(keys: readonly Key[], expec
   return end === -1 ? keys : keys.slice(0, end)
 }
 
-/** An upper bound for the rows. */
 export const mostBytesOf = (keys: readonly Pick<RowKey, 'bytes'>[]): number =>
   keys.reduce((sum, { bytes = largeBytes }) => sum + bytes, 0)

@@ -16,10 +16,10 @@ import * as hits from './hits.ts'
 import type { RunQuery } from './queryTurns.ts'
 import { ElasticsearchUnavailable, requestShard, type SearchedList } from './searchClient.ts'
 
-/** For opening and for closing a snapshot. */
+/** For opening and closing. */
 const deadlineMs = 5_000
 
-/** A range of sort keys that contains a page. The page begins `skip` rows after the newest row of the range. */
+/** A range of sort keys. A page begins `skip` rows after its newest row. */
 export type KeyRange = { readonly clause: Clause; readonly skip: number }
 
 /** A team's list in a point in time of Elasticsearch. Rows are newest first. */
@@ -28,9 +28,8 @@ export interface ListSnapshot {
   countsOf(filter: Filter, runQuery: RunQuery): ListCounts
   renew(signal: AbortSignal): Promise<void>
   hasLargeRows(signal: AbortSignal): Promise<boolean>
-  /** Summaries as JSON. */
   rows(filter: Filter, range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly Buffer[]>
-  /** Of the same rows. Reads no stored documents. */
+  /** Reads no stored documents. */
   keys(filter: Filter, range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly hits.RowKey[]>
   /** `keys` must be newest first, as the rows will be. */
   rowsOf(keys: readonly hits.RowKey[], signal: AbortSignal): Promise<readonly Buffer[]>
@@ -38,7 +37,6 @@ export interface ListSnapshot {
   close(): void
 }
 
-/** Of one filter in a snapshot. */
 export interface ListCounts {
   /** By steps of `stepMs` of creation time; newest first, without zeros. `span` undefined: the whole list. */
   countByTime(
@@ -59,8 +57,7 @@ export interface ListCounts {
 const openedSchema = z.object({ id: z.string() })
 
 /**
- * The snapshot expires `lifeMs` after its last search. Opening cannot be aborted: the id of an opened point in time would be lost, so that nobody
- * could close it.
+ * Opening cannot be aborted: the id of an opened point in time would be lost, so that nobody could close it. `lifeMs` counts from the last search.
  */
 export async function openListSnapshot(list: SearchedList, lifeMs: number): Promise<ListSnapshot> {
   const keep_alive = `${lifeMs}ms`
@@ -140,17 +137,16 @@ const bucketsSchema = z.object({
   counts: z.object({ buckets: z.array(z.object({ key: z.int().default(0), doc_count: z.int() })) }),
 })
 
-/** All characters of ids, in the descending order of Elasticsearch. */
+/** All that ids may have, in Elasticsearch's descending order. */
 const idCharacters = [...'zyxwvutsrqponmlkjihgfedcba_ZYXWVUTSRQPONMLKJIHGFEDCBA:9876543210.-']
 const sortKeyBegins = (prefix: string): Clause => ({ prefix: { position: prefix } })
 
-/** A common prefix, or counts. */
 type CountResult = string | readonly object[]
 
 const estimatedBytesPerCount = 64
 /** Of a cache key. */
 const bytesPerCharacter = 2
-/** By filter and parameters of the method. The next page needs most counts again. */
+/** Cached, because the next page needs most counts again. */
 type CountCache = LRUCache<string, CountResult>
 const createCountCache = (): CountCache =>
   new LRUCache({
@@ -158,7 +154,6 @@ const createCountCache = (): CountCache =>
     sizeCalculation: (counts, key) => bytesPerCharacter * key.length + estimatedBytesPerCount * (counts.length + 1),
   })
 
-/** `keyPrefix`: of the cache keys of one filter, to which `search` adds `clauses`. */
 function listCounts(
   cache: CountCache,
   keyPrefix: string,

@@ -55,7 +55,7 @@ export function readPrimaries(client: SearchClient, elapsedMs: () => number): Se
     if (shard === undefined) return await client.send(request, signal)
     for (;;) {
       const primary = await primaryOf(shard, signal)
-      // Elasticsearch answers 404 for a missing index, and its own error for a shard without a primary.
+      // Elasticsearch answers with 404, or with its own error.
       if (primary === undefined) return await client.send(request, signal)
       const preference = `_only_nodes:${primary.node}`
       // Of a primary just requested, the index: a node with an outdated cluster state may resolve the alias to a former one.
@@ -74,12 +74,11 @@ export function readPrimaries(client: SearchClient, elapsedMs: () => number): Se
 
 const nameOf = ({ alias, teamId }: Shard): string => `${alias} ${teamId}`
 
-/** Returns undefined if the node has lost its copy or index: the primary is requested again. */
+/** If the node has lost its copy or index, the primary is requested again. */
 function ignoreMovedPrimary(error: unknown): undefined {
   if (!(error instanceof ElasticsearchUnavailable) || !['no-copy', 'missing-index'].includes(error.reason)) throw error
 }
 
-/** Undefined without the index, or without a primary on any node. */
 async function findPrimary(
   client: SearchClient,
   { alias, teamId }: Shard,
@@ -91,8 +90,8 @@ async function findPrimary(
 }
 
 /**
- * The copies (primaries and replicas) of all shards; with `{ routing }`, of one shard. Empty if an index does not exist. Throws for an index of an
- * earlier release, which may lack fields that this release searches.
+ * Primaries and replicas of all shards; with `{ routing }`, of one. Empty if an index does not exist. Throws for an index of an earlier release,
+ * which may lack fields that this release searches.
  */
 export async function findCopies(client: SearchClient, aliases: string, routing: object, signal: AbortSignal) {
   const { indexPrefix, hasAnswers, send } = client

@@ -2,17 +2,17 @@ import { clampToInstants, toInstant } from '../../core/model/instant.ts'
 import { type Clause, createdWithin, type TimeSpan } from './clauses.ts'
 import type { KeyRange, ListCounts } from './listSnapshot.ts'
 
-/** Adjacent rows: all of a time span, or, within one millisecond, all between two sort keys (creation time, `|`, id), both inclusive. */
+/** Adjacent rows: all of a time span, or, within one millisecond, all between two sort keys (creation time, `|`, id). */
 type RowGroup = TimeSpan & {
   readonly sortKeys?: { readonly oldest: string; readonly newest: string }
   readonly count: number
-  /** Into smaller groups, newest first. */
+  /** Newest first. */
   divide(): Promise<readonly RowGroup[]>
 }
 
-/** Of successive histograms. The years 0000 to 9999 fit into 65,536 buckets of 90 days. */
+/** The years 0000 to 9999 fit into 65,536 buckets of 90 days. */
 const stepsMs = [90 * 86_400_000, 3 * 3_600_000, 10_000, 1]
-/** The most rows that Elasticsearch skips before a page. */
+/** Skipped by Elasticsearch before a page. */
 const maxSkip = 100
 /** A page begins and ends in groups of at most so many rows. */
 const maxGroupRows = 1_000
@@ -103,7 +103,7 @@ async function groupsById(list: ListCounts, millisecond: TimeSpan, prefix: strin
   })
 }
 
-/** Finds the group of the row at `offset`. `skip`: how many rows of the group come before it, at most `mostSkipped`. */
+/** `skip`: how many rows of the group come before `offset`, at most `mostSkipped`. */
 async function locate(
   groups: readonly RowGroup[],
   offset: number,

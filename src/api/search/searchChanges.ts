@@ -18,7 +18,6 @@ export type ChangesSearch = {
   readonly list: VersionedList
   /** The rest of the walk, in ascending order. */
   readonly ranges: readonly PositionRange[]
-  /** As in `PlaceInWalk`. */
   readonly afterSortKey: string | undefined
   /** The first range may fill the page: it is searched alone first, which is faster. */
   readonly isLong: boolean
@@ -51,7 +50,7 @@ type RowsPage = { readonly rows: readonly Row[]; readonly next: PlaceInWalk | un
 
 /**
  * A page has at most `limit` rows and `maxPageBytes`, or one larger row. A walk needs no snapshot: a row that changes before it is read gets a
- * position above the walk's target, and comes in the next walk. If all rows of a page have changed, the next page is read at once.
+ * position above the walk's target, and comes in the next walk. If all rows of a page have changed, reads the next page.
  */
 export async function searchChanges(changes: ChangesSearch, turns: QueryTurns): Promise<ChangesPage> {
   let { ranges, afterSortKey } = changes
@@ -72,7 +71,7 @@ export const rangesFrom = (ranges: readonly PositionRange[], position: LogPositi
     .map(({ from, below }) => ({ from: from < position ? position : from, below }))
     .filter(({ from, below }) => from < below)
 
-/** As many rows as fit into a page; at least one. */
+/** As many as fit, but at least one. */
 function withinPage({ rows, next }: RowsPage): RowsPage {
   let bytes = 0
   const end = rows.findIndex(({ item }, index) => {
@@ -107,7 +106,7 @@ async function readSmallRows(changes: ChangesSearch, turns: QueryTurns): Promise
   return { rows, next: nextAfter(rows, changes.limit) }
 }
 
-/** Reads positions and sizes, then the rows, in parts of bounded bytes. */
+/** Reads positions and sizes before the rows. */
 async function readByKeys(changes: ChangesSearch, turns: QueryTurns): Promise<RowsPage> {
   const entityPart = changes.view === 'full' ? 'detail' : 'summary'
   const allKeys = await readUpToLimit(changes, (selection) =>
@@ -163,7 +162,6 @@ function placeAfter(row: RowPlace | undefined): PlaceInWalk | undefined {
   return { logPosition: (logPosition + 1) as LogPosition, afterSortKey: undefined }
 }
 
-/** With `isLong`, reads the other ranges only if the first has fewer than `limit` rows. */
 async function readUpToLimit<Item>(
   { ranges, afterSortKey, isLong, limit }: ChangesSearch,
   read: (selection: Pick<ChangesSearch, 'ranges' | 'afterSortKey' | 'limit'>) => Promise<readonly Item[]>,
@@ -176,7 +174,7 @@ async function readUpToLimit<Item>(
 
 type Options = Readonly<Record<string, unknown>>
 
-/** By log position. Rejects with `AnswerTooLong` above `maxBytes`. */
+/** Rejects with `AnswerTooLong` above `maxBytes`. */
 function search(
   { list, hasDeletions, ranges, afterSortKey, limit: size }: ChangesSearch,
   options: Options,
@@ -217,7 +215,6 @@ function sortKeyOf({ sort }: Hit): string | undefined {
 
 const placeOf = (hit: Hit): RowPlace => ({ logPosition: logPositionOf(hit), sortKey: sortKeyOf(hit) })
 
-/** A deletion was changed when it was deleted. */
 function changeKeysIn({ hits }: SearchAnswer, entityPart: EntityPart): readonly ChangeKey[] {
   return hits.map((hit) => {
     const [deletedAt] = hit.fields?.['tombstone.deletedAt'] ?? []
@@ -277,8 +274,8 @@ const readSummaries: ReadRows = async (changes, keys, mostBytes, runQuery) => {
 /**
  * Details may be newer than their keys. An entity that was deleted since is left out: the deletion comes in the next walk.
  *
- * Elasticsearch may accept a record's list document and refuse its detail; the record becomes a dead letter. Its row gets the former detail; without
- * one, it is left out. When the dead letter is replayed, the row gets a new position, and comes in a later walk.
+ * Elasticsearch may accept a record's list document and refuse its detail; the record becomes a dead letter. Its row gets the former detail, or is
+ * left out. Once the dead letter is replayed, the row comes in a later walk.
  */
 const readDetails: ReadRows = async ({ list, pick }, keys, mostBytes, runQuery) => {
   const liveIds = keys.filter(({ isDeleted }) => !isDeleted).map(({ id }) => id)

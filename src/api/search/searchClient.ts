@@ -9,17 +9,17 @@ export type SearchRequest = {
   readonly path: string
   readonly querystring?: Readonly<Record<string, string | boolean>>
   readonly body?: Readonly<Record<string, unknown>>
-  /** Of a request to one team's shard, which `readPrimaries.ts` sends to the primary. `alias`: a read alias, or the name of an index. */
+  /** Of a request to one team's shard (`readPrimaries.ts`). `alias`: a read alias, or an index. */
   readonly shard?: List & { readonly alias: string }
   /** Above this, rejects with `AnswerTooLong`. */
   readonly maxBytes?: number
-  /** Called with an answer of status 200; throws `ElasticsearchUnavailable` if the answer contains a failure. */
+  /** Throws `ElasticsearchUnavailable` if an answer of status 200 contains a failure. */
   readonly check?: (bytes: Buffer) => void
 }
 
 export type SearchClient = {
   readonly indexPrefix: string
-  /** The indices have the answers of submissions (`INDEX_ANSWERS`). */
+  /** As in `INDEX_ANSWERS`. */
   readonly hasAnswers: boolean
   /** Resolves for status 200 (`bytes`: raw JSON) and 404. Rejects with `ElasticsearchUnavailable`, `AnswerTooLong` or `InvalidSearch`. */
   send(request: SearchRequest, signal: AbortSignal): Promise<{ readonly isFound: boolean; readonly bytes: Buffer }>
@@ -34,10 +34,10 @@ export type SearchedList = SearchClient &
 type UnavailableReason =
   | 'unreachable'
   | 'deadline'
-  | 'partial' // an incomplete response
+  | 'partial'
   | 'missing-index' // the index was removed, or the alias points to none
   | 'older-mapping' // searches by newer fields would find nothing
-  | 'missing-snapshot' // the point in time has expired
+  | 'missing-snapshot'
   | 'overloaded' // too little memory or too many requests
   | 'no-copy' // no node, or not the named node, has a copy of the shard
   | 'refused' // another error, such as missing permissions
@@ -55,7 +55,6 @@ export class ElasticsearchUnavailable extends Error {
 
 /** A bug, except where only Elasticsearch can validate a parameter, such as a time zone. */
 export class InvalidSearch extends Error {
-  /** Such as `zone_rules_exception`. */
   readonly type: string
 
   constructor(detail: string, type: string) {
@@ -114,7 +113,7 @@ export const openSearchClient = (client: Client, indexPrefix: string, hasAnswers
 
 function classifyClientError(error: unknown): unknown {
   if (error instanceof errors.ResponseError) {
-    // Only the type, because the reason may quote the request.
+    // The reason may quote the request.
     const { type, reason } = innermost((error.body as { readonly error?: Cause } | null)?.error ?? {})
     const status = error.statusCode
     const detail = `${status} ${type}`
@@ -152,7 +151,7 @@ type Cause = {
   readonly root_cause?: readonly Cause[]
 }
 
-/** Elasticsearch nests errors: the last cause names the reason. */
+/** The last cause names the reason. */
 function innermost(cause: Cause): Readonly<Record<'type' | 'reason', string>> {
   const innerCause = cause.caused_by ?? cause.root_cause?.[0]
   if (innerCause) return innermost(innerCause)

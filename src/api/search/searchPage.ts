@@ -7,24 +7,24 @@ import type { ListSnapshot } from './listSnapshot.ts'
 import type { QueryTurns } from './queryTurns.ts'
 import { rangeOfPage } from './rowRanges.ts'
 
-/** `page`: from 1. `limit`: rows of a page. */
+/** `page`: from 1. */
 export type PageRequest = { readonly page: number; readonly limit: number }
 
-/** `total`: of the list. `rows`: of the page, or of a part of it, as JSON. */
+/** `total`: of the list. `rows`: of the page or of a part, as JSON. */
 export type RowsFound = { readonly total: number; readonly rows: readonly Buffer[] }
 
 /** A larger page is streamed in parts. A page without large rows is always smaller. */
 export const maxPageBytes = 2 * 1024 * 1024
 
 /**
- * Used of the team's 18 MiB (`queryQueue.ts`) by a page from a list with large rows: a team reads two at a time. Each takes several searches, and
- * each search among thousands of long titles costs as much as many small pages.
+ * Of the team's 18 MiB (`queryQueue.ts`): a team reads two such pages at a time. Each takes several searches. Among thousands of long titles, a
+ * search costs as much as many small pages.
  */
 const queryBytesWithLargeRows = 8 * 1024 * 1024
 
 export class PageTooLarge extends Error {}
 
-/** Reserves memory for the page. Rejects with `PageTooLarge` above `maxPageBytes`. */
+/** Rejects with `PageTooLarge` above `maxPageBytes`. */
 export async function readPage(
   list: VersionedList,
   filters: Filters,
@@ -40,10 +40,7 @@ export async function readPage(
   )
 }
 
-/**
- * A page of the first filter that finds a row, newest first, with the exact total. A deep page, or a page of a list with large rows, is found by
- * counting in a snapshot; others take one search for each filter.
- */
+/** Newest first, with the exact total. A deep page, or a page of a list with large rows, is found by counting in a snapshot. */
 export function searchPage(
   list: VersionedList,
   filters: Filters,
@@ -108,7 +105,7 @@ function rangeOf(snapshot: ListSnapshot, filter: Filter, request: PageRequest, s
   return rangeOfPage(counts, offsetOf(request), request.limit)
 }
 
-/** Makes an item from a row: the same JSON, or only the members of the parameter `fields`. */
+/** The same JSON, or only the members of the parameter `fields`. */
 export type PickRow = (row: Buffer) => Buffer
 
 export const renderPage = (request: PageRequest, { total, rows }: RowsFound, pick: PickRow): Buffer =>
@@ -140,7 +137,7 @@ const separated = (items: readonly Buffer[]): readonly Buffer[] =>
 const comma = Buffer.from(',')
 const end = Buffer.from(']}')
 
-/** A quarter of the 16 KiB of headers that Node's HTTP clients accept in all. */
+/** A quarter of the headers that Node's HTTP clients accept. */
 const maxLinkBytes = 4_096
 
 /**

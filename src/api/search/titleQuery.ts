@@ -8,18 +8,18 @@ import type { Clause } from './clauses.ts'
  * Words of this file (`titles.ts` has their types):
  *
  * - word: a run of letters, digits or Hangul; a single CJK character; an emoji
- * - spelt: neither a CJK character nor an emoji. Only spelt words and runs of kana can be misspelt
- * - marked: with punctuation right before the word, as in `.net`
+ * - spelt: neither CJK character nor emoji. Only spelt words and runs of kana can be misspelt
+ * - marked: right after punctuation, as in `.net`
  * - part: typed words without a space between them, such as `e-mail` or 英语四级
- * - reading: the parts of a typed text. A text with grouped digits has two: 10,000 is two words, or 10000
+ * - reading: the parts of a typed text. 10,000 has two readings: two words, or 10000
  * - folded: in lower case, without accents
  */
 
-/** The most index terms that a fuzzy query tries, for each shard. */
+/** Index terms that a fuzzy query tries in each shard. */
 const maxExpansions = 50
-/** The first typed words are free: they may match inside words of the title, and be misspelt. This bounds the cost of a search. */
+/** The first words are free: they may match inside words of the title, and be misspelt. This bounds the cost of a search. */
 const maxFreeWords = 8
-/** Longer texts are searched in pieces: Elasticsearch refuses a wildcard with 315 equal characters. */
+/** Elasticsearch refuses a wildcard with 315 equal characters. */
 const maxWildcardLength = 300
 /** A word at least this long, typed beside CJK characters, may stand elsewhere in the title: 2026期末 finds "期末考试 2026". */
 const minLoneLength = 3
@@ -27,8 +27,8 @@ const minLoneLength = 3
 const minLengthForFirstTypo = 6
 
 /**
- * Matches titles with the typed text, or with all of its words except stop words, in any order. A free word also matches inside words of the title.
- * Among several words, a word of digits, or of one or two letters, matches only beginnings. Punctuation matters where it joins words or stands alone.
+ * Matches titles with the typed text, or with all of its words except stop words, in any order. Among several words, a word of digits, or of one or
+ * two letters, matches only beginnings. Punctuation matters where it joins words or stands alone.
  */
 export function exactTitle(teamId: TeamId, typed: string): Clause {
   const terms = termsOf(teamId)
@@ -59,8 +59,7 @@ function exactReading(terms: Terms, reading: readonly titles.SoughtPart[]): Clau
 }
 
 /**
- * For when `exactTitle` finds nothing: a clause with one typo in each word, then, unless it is the same, one with two, which takes four times as
- * long. Empty if no word may be misspelt.
+ * For when `exactTitle` finds nothing: with one typo in each word, then with two, which takes four times as long. Empty if no word may be misspelt.
  */
 export function similarTitles(teamId: TeamId, typed: string): Clause[] {
   const readings = titles.soughtReadings(typed).map((reading) => typedParts(titles.requiredParts(reading)))
@@ -78,7 +77,7 @@ export function similarTitles(teamId: TeamId, typed: string): Clause[] {
   return isDeepStrictEqual(oneTypo, twoTypos) ? oneTypo : [...oneTypo, ...twoTypos]
 }
 
-/** Every part matches one of its clauses. Empty if no part has a similar clause. */
+/** Empty if no part has a similar clause. */
 function allExactOrSimilar<Part>(
   parts: readonly Part[],
   clausesOf: (part: Part) => Record<'exact' | 'similar', Clause[]>,
@@ -112,7 +111,7 @@ const exactWord = (terms: Terms, word: titles.TitleWord): Clause =>
 
 /**
  * Matches the words of a part as one word: `e-mail` finds "email". With punctuation between them, a text shorter than `minWordLength` must be a whole
- * word: `a/b` finds "ab", not "about". Empty if the words cannot be joined.
+ * word: `a/b` finds "ab", not "about".
  */
 function exactJoined(terms: Terms, words: titles.SoughtPart): Clause[] {
   if (!titles.areJoinable(words)) return []
@@ -121,10 +120,7 @@ function exactJoined(terms: Terms, words: titles.SoughtPart): Clause[] {
   return [titles.lengthOf(text) < titles.minWordLength ? terms.equal(text) : terms.starting(text)]
 }
 
-/**
- * Each CJK character must be adjacent to a neighbour it was typed with: 四级英语 finds 英语四级, 学数 does not find 数学. With `mayBeginInside`, a spelt first
- * word may begin inside a word of the title.
- */
+/** Each CJK character must be adjacent to a neighbour it was typed with: 四级英语 finds 英语四级, 学数 does not find 数学. */
 function besideNeighbours(terms: Terms, words: titles.SoughtPart, mayBeginInside = false): Clause {
   const [first, ...others] = words
   if (others.length === 0) return first.kind === 'emoji' ? terms.equal(first.text) : terms.starting(first.text)
@@ -146,7 +142,6 @@ function besideNeighbours(terms: Terms, words: titles.SoughtPart, mayBeginInside
 const pairsWith = <Pair>(index: number, pairs: readonly Pair[]): readonly Pair[] =>
   pairs.slice(Math.max(0, index - 1), index + 1)
 
-/** One must match; empty if nothing in the part may be misspelt or joined. */
 function similarPart(terms: Terms, words: titles.SoughtPart): Clause[] {
   if (!words.every(titles.isSpelt)) return similarKana(terms, words)
   if (isWord(words)) return similarWord(terms, words[0])
@@ -162,7 +157,7 @@ function similarWord(terms: Terms, word: titles.TitleWord): Clause[] {
   return [...(pairs.length < 2 ? [] : [inPairs(terms, pairs)]), ...similarText(terms, word.text)]
 }
 
-/** Each Hangul syllable must be adjacent to a neighbour: 한국어능력시험 finds "한국어 능력 시험". `pairs`: of adjacent syllables. */
+/** Each Hangul syllable must be adjacent to a neighbour: 한국어능력시험 finds "한국어 능력 시험". */
 const inPairs = (terms: Terms, pairs: readonly string[]): Clause =>
   all(Array.from({ length: pairs.length + 1 }, (_, syllable) => terms.joined(...pairsWith(syllable, pairs))))
 
@@ -170,32 +165,30 @@ function similarText(terms: Terms, text: string): Clause[] {
   const length = titles.lengthOf(text)
   const mistakes = titles.allowedMistakes(text)
   return [
-    // Of titles, only pieces of these lengths are indexed as joined text.
+    // Only pieces of these lengths are indexed as joined text.
     ...(length < titles.minJoinedLength || length > titles.pieceLength ? [] : [terms.joined(text)]),
     ...(mistakes === 0 ? [] : [terms.similar('titleWords', text, mistakes)]),
     ...(mistakes === 0 || length <= titles.minStartLength ? [] : [terms.similar('titleStarts', text, 1)]),
   ]
 }
 
-/** Only kana may be misspelt. */
 const similarKana = (terms: Terms, words: titles.SoughtPart): Clause[] =>
   allExactOrSimilar(titles.kanaParts(words), (part) => ({
     exact: [isWord(part) ? exactWord(terms, part[0]) : besideNeighbours(terms, part)],
     similar: part.every(titles.isKana) ? similarText(terms, titles.textOf(part)) : [],
   }))
 
-/** A single word that may be joined or misspelt. */
 const isWord = (part: titles.SoughtPart): boolean => part.length === 1 && titles.isSpelt(part[0])
 
-/** Clauses on the index terms (words, joined words, pairs of characters) of a team's titles; no term has a space. */
+/** Clauses on the index terms of a team's titles; no term has a space. */
 interface Terms {
   starting(text: string): Clause
   containing(text: string): Clause
   /** A word, or a pair of characters, is the text. */
   equal(text: string): Clause
-  /** One of the texts is two or three adjacent words joined, or a pair of syllables. */
+  /** Two or three adjacent words joined, or a pair of syllables. */
   joined(...texts: readonly string[]): Clause
-  /** The folded title, with a space before every word, contains the text. */
+  /** The folded title, with a space before every word. */
   inFoldedTitle(text: string): Clause
   /** The folded title with its punctuation. */
   inRawTitle(text: string): Clause
@@ -209,7 +202,7 @@ function termsOf(teamId: TeamId, maxTypos = 0): Terms {
   // Long words are indexed in overlapping pieces of twice `pieceLength`: any text of `pieceLength` is within one.
   const eachPiece = (text: string, clauseOf: (piece: string) => Clause, length = titles.pieceLength): Clause =>
     all(titles.piecesOf(text, length).map(clauseOf))
-  /** `length`: of the pieces in which a long text is searched. */
+  /** `length`: of the pieces of a long text. */
   const anywhere = (field: string, text: string, length?: number): Clause => {
     const escaped = (piece: string): string => piece.replace(/[*?\\]/g, '\\$&')
     return eachPiece(text, (piece) => ({ wildcard: { [field]: { value: `${salt}*${escaped(piece)}*` } } }), length)

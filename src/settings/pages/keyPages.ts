@@ -39,10 +39,8 @@ type KeysView = {
   readonly keys: readonly ListedKey[]
   /** Undefined when all slots are in use, also by keys in creation, which are not in `keys` yet. */
   readonly form: CreateForm | undefined
-  /** The first day on which a new key may expire. */
   readonly today: string
   readonly notice: keyof Messages['notices'] | undefined
-  /** Newest first; undefined if they could not be read. */
   readonly changes: readonly KeyChange[] | undefined
   readonly notReplaced?: ReplaceFailure | undefined
 }

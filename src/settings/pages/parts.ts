@@ -6,7 +6,7 @@ import { english, type Messages } from './english.ts'
 /** The first is the default. */
 export const catalogues = [english, chinese] as const satisfies readonly Messages[]
 
-/** In UTC, to the minute: `21 Nov 2026, 10:00 UTC`. */
+/** Such as `21 Nov 2026, 10:00 UTC`. */
 export function timeIn({ language }: Messages, instant: Instant): Html {
   const format = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
   return html`<time datetime="${instant}">${format.format(Date.parse(instant))} UTC</time>`
