@@ -10,7 +10,7 @@ type RowGroup = TimeSpan & {
   divide(): Promise<readonly RowGroup[]>
 }
 
-/** The years 0000 to 9999 fit into 65,536 buckets of 90 days. */
+/** Of successive histograms. The years 0000 to 9999 fit into 65,536 buckets of 90 days. */
 const stepsMs = [90 * 86_400_000, 3 * 3_600_000, 10_000, 1]
 /** Skipped by Elasticsearch before a page. */
 const maxSkip = 100

@@ -17,7 +17,7 @@ export type RowsFound = { readonly total: number; readonly rows: readonly Buffer
 export const maxPageBytes = 2 * 1024 * 1024
 
 /**
- * Of the team's 18 MiB (`queryQueue.ts`): a team reads two such pages at a time. Each takes several searches. Among thousands of long titles, a
+ * Used of the team's 18 MiB (`queryQueue.ts`): a team reads two such pages at a time. Each takes several searches. Among thousands of long titles, a
  * search costs as much as many small pages.
  */
 const queryBytesWithLargeRows = 8 * 1024 * 1024
