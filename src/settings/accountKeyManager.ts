@@ -28,10 +28,9 @@ import type { AccountKeyStore } from '../core/redis/accountKeyStore.ts'
 import { type KeyChange, keyChange } from './keyAudit.ts'
 import type { KeepChange } from './recentChanges.ts'
 
-/** `deleted`: the key was deleted during its creation or revocation, or before its creation was repeated. */
+/** `deleted`: during its creation or revocation, or before its creation was repeated. */
 type KeyRefusal = 'team' | 'name' | 'expires' | 'full' | 'unknown-key' | 'deleted'
 
-/** A change of a key was refused. The message is for people. */
 export class KeyRefused extends Error {
   override readonly name = 'KeyRefused'
   readonly reason: KeyRefusal
@@ -43,14 +42,14 @@ export class KeyRefused extends Error {
 }
 
 /**
- * A change is not, or may not be, in both Redis and Kafka. Repeating the request is safe, and completes the change. Only a creation that was undone is refused
- * when it is repeated (`deleted`).
+ * A change is not, or may not be, in both Redis and Kafka. Repeating the request completes it; only a creation that was undone is refused
+ * (`deleted`).
  */
 export class KeyChangeIncomplete extends Error {
   override readonly name = 'KeyChangeIncomplete'
 }
 
-/** `by`: who creates the key. `seed`: 32 secret bytes from which the key is derived. Without a seed, every request creates another key. */
+/** `seed`: 32 secret bytes from which the key is derived; without it, every request creates another key. */
 type CreateKeyRequest = {
   readonly team: string
   readonly name: string
@@ -59,7 +58,7 @@ type CreateKeyRequest = {
   readonly seed?: Uint8Array | undefined
 }
 
-/** `isNew`: created by this request, not by an earlier request with the same seed. */
+/** `isNew`: not created by an earlier request with the same seed. */
 export type CreatedKey = { readonly plaintext: string; readonly key: AccountKey; readonly isNew: boolean }
 
 export type UsedKey = AccountKey & { readonly lastUsedAt: Instant | null }
@@ -69,9 +68,8 @@ type ChangeKeyRequest = { readonly team: string; readonly id: string; readonly b
 const idBytes = 12
 const plaintextBytes = 32
 const seedBytes = 32
-/** Longer than KafkaJS may take to send a new key's record: while it may still be appended, no other key may get the reserved slot. */
+/** Longer than KafkaJS may take to append a new key's record: until then, no other key may get its slot. */
 const reservationMs = 600_000
-/** How often a change is tried again because another change of the same key came first. */
 const maxConflicts = 5
 
 type AccountKeyManagerDeps = {
@@ -84,9 +82,8 @@ type AccountKeyManagerDeps = {
 }
 
 /**
- * A team has ten slots; a revoked key uses a slot, too. Redis serves the keys, Kafka makes them durable. A change is complete once it is in both,
- * with its audit record. A creation is appended to Kafka first, so that no key works that could be lost. A revocation or deletion is written to Redis
- * first, so that the key stops working at once.
+ * Redis serves the keys, Kafka makes them durable. A change is complete once it is in both, with its audit record. A creation is appended to Kafka
+ * first, so that no key works that could be lost. A revocation or deletion is written to Redis first, so that the key stops working at once.
  */
 export class AccountKeyManager {
   readonly #deps: AccountKeyManagerDeps
@@ -95,7 +92,7 @@ export class AccountKeyManager {
     this.#deps = deps
   }
 
-  /** Only this method returns the plaintext, which is stored nowhere. A repeated request with the same `seed` returns the same key. */
+  /** With the same `seed`, returns the same key. The plaintext is stored nowhere. */
   async create(request: CreateKeyRequest): Promise<CreatedKey> {
     const { nowMs } = this.#deps
     const team = readTeam(request.team)
@@ -108,7 +105,7 @@ export class AccountKeyManager {
     return { plaintext, key, isNew: true }
   }
 
-  /** Oldest first, each with its last use (`AccountKeyStore.lastUse`). */
+  /** Oldest first. */
   async list(team: string): Promise<UsedKey[]> {
     const { store } = this.#deps
     const teamId = readTeam(team)
@@ -117,7 +114,7 @@ export class AccountKeyManager {
     return used.sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1))
   }
 
-  /** The key stops working at once, and still uses its slot. */
+  /** The key still uses its slot. */
   async revoke({ team, id, by }: ChangeKeyRequest): Promise<void> {
     const { store, nowMs } = this.#deps
     const teamId = readTeam(team)
@@ -136,7 +133,7 @@ export class AccountKeyManager {
     throw new KeyChangeIncomplete(`key ${id} changes too often; try again`)
   }
 
-  /** The key stops working at once, and its slot is free. If the deletion failed in Kafka, a repeated call completes it. */
+  /** A repeated call completes a deletion that failed in Kafka. */
   async delete({ team, id, by }: ChangeKeyRequest): Promise<void> {
     const { store, nowMs } = this.#deps
     const teamId = readTeam(team)
@@ -154,10 +151,7 @@ export class AccountKeyManager {
     return { revision: stored.revision, key: stored.key }
   }
 
-  /**
-   * Reserves a slot for a key. `held`: the key exists, so it has its slot. `surplus`: the key exists, but the team's other keys fill all slots. Throws
-   * `KeyRefused` when no slot is free, or the key was deleted.
-   */
+  /** `held`: the key exists. `surplus`: it exists, but other keys fill all slots. Throws `KeyRefused` if no slot is free, or the key was deleted. */
   async #reserve(team: TeamId, { id }: AccountKey): Promise<'reserved' | 'held' | 'surplus'> {
     const { store, nowMs } = this.#deps
     const reserved = await store.reserve(team, id as EntityId, nowMs(), nowMs() + reservationMs)
@@ -166,34 +160,33 @@ export class AccountKeyManager {
     return reserved
   }
 
-  /** Adds a new key, whose slot is reserved, to Kafka, then to Redis. If the first fails, undoes it. */
+  /** To Kafka, then to Redis. If the first fails, undoes it. */
   async #add(team: TeamId, key: AccountKey, change: KeyChange): Promise<void> {
     const { store, nowMs } = this.#deps
     const id = key.id as EntityId
     const created = { revision: 1 as Revision, key }
     try {
       await this.#record(created, change)
-      // Redis may have lost the slot, so the slot is reserved again:
+      // Redis may have lost the slot, so it is reserved again:
       //
       // 1. Request A reserves the tenth slot. Redis loses its data, and is filled from Kafka, without A's key.
       // 2. Request B reserves the tenth slot. A and B append their records: eleven keys.
-      // 3. The later of their second reservations finds the other key. So at least one request is refused, perhaps both.
+      // 3. The later of their second reservations finds the other key: at least one request is refused, perhaps both.
       if ((await this.#reserve(team, key)) === 'surplus') throw allTaken(team)
     } catch (error) {
       if (error instanceof KeyRefused && error.reason === 'deleted') throw error
       const reason = `its record was not completed (${(error as Error).message})`
       const stored = error instanceof KeyRefused ? undefined : await store.find(team, id).catch(() => undefined)
-      // An indexer has read the record in spite of the error, or another process has created and perhaps shown the key, from the same form.
+      // An indexer has read the record, or another process has created the key from the same form.
       if (stored?.key != null) throw new KeyChangeIncomplete(`key ${id} exists, but ${reason}`)
       const deleted = deletedAfter(created.revision)
-      // The key is deleted, not only its slot released: Kafka may have written the record in spite of the error, and the record would become an
-      // eleventh key.
+      // Releasing the slot is not enough: Kafka may have written the record, which would become an eleventh key.
       await store.apply(team, id, deleted, `-${nowMs()}`).catch((failure: Error) => {
         throw new KeyChangeIncomplete(
           `${reason}, and its slot could not be given back (${failure.message}): delete ${id} once it is listed`,
         )
       })
-      // Kafka needs the deletion in case Redis loses its data. If this append fails, too, `unreadChanges` repeats it later.
+      // If this append fails, too, `unreadChanges` repeats it.
       await this.#append(team, id, deleted).catch(() => undefined)
       throw error instanceof KeyRefused ? error : new KeyChangeIncomplete(`no key was created: ${reason}`)
     }
@@ -205,7 +198,7 @@ export class AccountKeyManager {
     if (kind !== 'applied' && (await store.find(team, id))?.key === null) throw deletedMeanwhile(id)
   }
 
-  /** Makes a change that is in Redis durable. Then writes it to Redis again: Redis may have lost it, and been filled from older records. */
+  /** Afterwards writes the change to Redis again: Redis may have lost it, and been filled from older records. */
   async #complete(state: AccountKeyState, change: KeyChange): Promise<void> {
     const { id } = change.key
     try {
@@ -221,12 +214,11 @@ export class AccountKeyManager {
   }
 
   /**
-   * Appends the audit record and the key's record to Kafka. The newest revision must come last, because compaction keeps only a key's last record. So this
-   * method appends again any newer state that Redis has:
+   * Compaction keeps only a key's last record, which must be the newest revision:
    *
    * 1. Request A makes revision 2.
    * 2. Request B makes revision 3, and appends it.
-   * 3. A appends revision 2. Then A finds revision 3 in Redis, and appends it again.
+   * 3. A appends revision 2, then finds revision 3 in Redis, and appends it again.
    */
   async #record(state: AccountKeyState, change: KeyChange): Promise<void> {
     const { store, topics } = this.#deps
@@ -254,7 +246,6 @@ export class AccountKeyManager {
     await this.#deps.sink.append([...audit, record])
   }
 
-  /** Logs a complete change, and adds it to the changes that the settings area shows. */
   async #report(completed: KeyChange): Promise<void> {
     const { change, team, by, key } = completed
     this.#deps.log.info({ change, teamId: team, keyId: key.id, by }, 'account key changed')
@@ -263,7 +254,7 @@ export class AccountKeyManager {
 }
 
 function newKey({ name, by, expires }: CreateKeyRequest, seed: Uint8Array, nowMs: number): Omit<CreatedKey, 'isNew'> {
-  // HKDF derives id and plaintext from the seed; neither can be computed from the other.
+  // Id and plaintext cannot be computed from each other.
   const derive = (use: string, bytes: number): Buffer => Buffer.from(hkdfSync('sha256', seed, '', use, bytes))
   const expiresAt = expires === undefined ? null : parseInstant(expires)
   if (expiresAt === undefined) throw new KeyRefused('expires', `expires must be ${instantRule}`)

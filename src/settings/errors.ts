@@ -15,7 +15,7 @@ type ErrorCode = keyof Messages['errors']
 /** Refused sign-ins count under one reason, because details would help to forge links. */
 const refusedSignIn = { status: 403, rejection: 'sign_in_refused' } as const
 
-/** Status of the answer, and the reason under which the metric of rejected requests counts it; without a reason, it is not counted. */
+/** `rejection`: in the metric of rejected requests; without it, the error is not counted. */
 const errorKinds: Readonly<Record<ErrorCode, { readonly status: number; readonly rejection?: RejectionReason }>> = {
   'link-expired': refusedSignIn,
   'link-used': refusedSignIn,
@@ -40,7 +40,6 @@ export function settingsError(code: ErrorCode, details?: Omit<HttpErrorDetails, 
   return new HttpError(status, code, code, { ...kind, ...details })
 }
 
-/** The error to answer for what a route has thrown. What no route should throw is a bug: `internal-error`. */
 function toSettingsError(thrown: unknown): SettingsError {
   if (thrown instanceof HttpError) return thrown
   if (thrown instanceof RedisUnavailable || thrown instanceof AccountKeysIncomplete)
@@ -61,7 +60,7 @@ export const securityHeaders: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
 }
 
-/** Sets `securityHeaders`, and answers errors of later middleware with a page. Without a session, the page links to `signInPage`. */
+/** Without a session, error pages link to `signInPage`. */
 export const errors =
   (log: Logger, signInPage: string | undefined, countRejected: (reason: RejectionReason) => void): SettingsMiddleware =>
   async (ctx, next) => {
@@ -72,7 +71,7 @@ export const errors =
       const error = toSettingsError(thrown)
       const { code, status, rejection } = error
       const { requestId, messages } = ctx.state
-      // If the client has disconnected, the error may be only a consequence of that.
+      // Otherwise, the error may be a consequence of the disconnection.
       if (ctx.writable) logError(log, requestId, error)
       if (rejection !== undefined) countRejected(rejection)
       ctx.set(error.headers)

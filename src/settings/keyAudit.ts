@@ -1,7 +1,7 @@
 import type { TeamId } from '../core/model/ids.ts'
 import { type Instant, toInstant } from '../core/model/instant.ts'
 
-/** The key that was changed. Of a key that was deleted before (a repeated deletion), only the id is known. */
+/** Of a repeated deletion, only the id is known. */
 interface AuditedKey {
   readonly id: string
   readonly name?: string | undefined
@@ -9,7 +9,7 @@ interface AuditedKey {
   readonly expiresAt?: Instant | null | undefined
 }
 
-/** A change of a key, as JSON a record of the audit topic. `at`: when; `by`: the product's name for the owner, or the user of the command `keys`. */
+/** As JSON a record of the audit topic. `by`: the product's name for the owner, or the user of the command `keys`. */
 export interface KeyChange {
   readonly at: Instant
   readonly by: string

@@ -29,7 +29,6 @@ import type { CompleteUnread } from './unreadChanges.ts'
 
 type Change = 'revoke' | 'delete'
 
-/** Why a key was not created → status of the answer. */
 const problemStatuses: Readonly<Record<CreateFailure | 'full', number>> = {
   name: 422,
   expires: 422,
@@ -38,32 +37,26 @@ const problemStatuses: Readonly<Record<CreateFailure | 'full', number>> = {
   unfinished: 503,
 }
 
-/** How long a change may take: shorter than browsers wait for an answer, longer than Kafka needs to elect a partition leader. */
+/** Shorter than browsers wait for an answer, longer than Kafka needs to elect a partition leader. */
 const changeDeadlineMs = 15_000
-/** Of the token `once`, which each form has, so that a form that is sent twice creates one key. */
+/** Of a form's token `once`: a form that is sent twice creates one key. */
 const oncePattern = /^[A-Za-z0-9_-]{16,64}$/
-/**
- * How long after its creation a key is shown again if its form is sent again. Long enough for a double click, but reloading the answer later must not show
- * the key.
- */
+/** How long a key is shown again if its form is sent again: enough for a double click, but not for a later reload. */
 const shownAgainMs = 10_000
 
 export type KeyRoutesDeps = {
   readonly keys: AccountKeyManager
   readonly completeUnread: CompleteUnread
-  /** The use of a team's keys. If it rejects, the keys are shown without numbers. */
   readonly readUse: (
     team: TeamId,
     keys: readonly EntityId[],
     nowMs: number,
   ) => Promise<ReadonlyMap<EntityId, ReadKeyUse>>
-  /** The latest changes of a team's keys. If it rejects, the keys are shown without them. */
   readonly readChanges: (team: TeamId) => Promise<readonly KeyChange[]>
   readonly log: Logger
   readonly nowMs: () => number
 }
 
-/** The pages of an owner's keys: list, creation, replacement, revocation, deletion. */
 export function keyRoutes({ forOwner }: Sessions, deps: KeyRoutesDeps) {
   const { keys, nowMs } = deps
   const listKeys = keyLister(deps)
@@ -82,7 +75,7 @@ export function keyRoutes({ forOwner }: Sessions, deps: KeyRoutesDeps) {
     const once = onceIn(fields)
     const key = (await listKeys(session)).find(({ id }) => id === ctx['params']['id'])
     if (key?.shownState !== 'active') throw settingsError('not-found')
-    // The forms of all keys on a page have the same token. With the id, each makes another key.
+    // The forms of a page have the same token. With the id, each makes another key.
     const form = { ...replacementOf(key, nowMs()), once: `replace ${key.id} ${once}` }
     const creation = await createKey(session, form)
     if (creation.kind === 'created') return showCreatedKey(ctx, creation.created, nowMs(), key.name)
@@ -117,10 +110,10 @@ export function keyRoutes({ forOwner }: Sessions, deps: KeyRoutesDeps) {
     .post('/keys/:id/delete', apply('delete'))
 }
 
-/** The token of the form after a failed creation. The same token completes an unfinished key, but cannot create a key that was deleted. */
+/** The same token completes an unfinished key, but cannot create a deleted key again. */
 const tokenAfter = (problem: CreateFailure, once: string): string => (problem === 'deleted' ? randomToken() : once)
 
-/** Answers with the page of all keys. `form`: the values of the form that creates a key; `full` shows instead that no slot is free. */
+/** `full`: no slot is free. */
 const keysShower =
   (deps: KeyRoutesDeps) =>
   async (
@@ -141,7 +134,7 @@ const keysShower =
     respondWithPage(ctx, status, keysPage(view, ctx.state.messages, urlsFrom(ctx.path)))
   }
 
-/** Lists the keys of an owner's team with their use, the oldest first, and requests again what is not durable yet. */
+/** Oldest first. Also requests again what is not durable yet. */
 const keyLister =
   ({ keys, completeUnread, readUse, log, nowMs }: KeyRoutesDeps) =>
   async ({ team }: OpenSession): Promise<ListedKey[]> => {
@@ -152,7 +145,7 @@ const keyLister =
     return listed.map((key) => listedKey(key, uses?.get(key.id as EntityId), nowMs()))
   }
 
-/** For what is only displayed: if it cannot be read, logs why, and resolves with undefined. */
+/** For what is only displayed: undefined if it cannot be read. */
 const ifReadable = <T>(read: Promise<T>, log: Logger, what: string): Promise<T | undefined> =>
   read.catch((err: unknown) => {
     log.warn({ err }, `cannot read ${what}`)
@@ -161,7 +154,6 @@ const ifReadable = <T>(read: Promise<T>, log: Logger, what: string): Promise<T |
 
 const showNotice = (ctx: SettingsContext, change: Change): void => seeOther(ctx, `/keys?notice=${change}d`)
 
-/** Shows the plaintext if the key is new, or was created moments ago. `replaced`: the name of the key that it replaces. */
 function showCreatedKey(
   ctx: SettingsContext,
   { plaintext, key, isNew }: CreatedKey,
@@ -169,7 +161,7 @@ function showCreatedKey(
   replaced?: string,
 ): void {
   const { messages } = ctx.state
-  // Absolute, because the clock may have been set back since the key was created.
+  // Absolute, because the clock may have been set back since.
   const isYoung = Math.abs(nowMs - Date.parse(key.createdAt)) <= shownAgainMs
   const { title, text } = messages.shownAlready
   const urlOf = urlsFrom(ctx.path)
@@ -194,8 +186,8 @@ type Creation =
   | { readonly kind: 'failed'; readonly problem: CreateFailure | 'full' }
 
 /**
- * Makes the function that creates a key for a form. A form that is sent again gets the same key, or joins the creation that is in flight. `isNew` is also true
- * for a key that no page has shown yet, because its creation took longer than the deadline.
+ * A form that is sent again gets the same key, or joins the creation in flight. `isNew` is also true for a key that no page has shown, because its
+ * creation took longer than the deadline.
  */
 export function keyCreator(keys: Pick<AccountKeyManager, 'create'>) {
   /** By form: session id and token. */
@@ -224,8 +216,8 @@ export function keyCreator(keys: Pick<AccountKeyManager, 'create'>) {
 }
 
 /**
- * The secret bytes of a key: the same for the same form of the same session. Computing them takes both the session id, which is not in Redis, and the
- * session secret, which is not in the browser.
+ * The same for the same form of the same session. Computing it takes the session id, which is not in Redis, and the session secret, which is not in
+ * the browser.
  */
 export const keySeed = ({ id, secret }: Pick<OpenSession, 'id' | 'secret'>, once: string): Uint8Array =>
   createHmac('sha256', Buffer.from(id + secret))
@@ -236,7 +228,7 @@ export const keySeed = ({ id, secret }: Pick<OpenSession, 'id' | 'secret'>, once
 const fromKeys = <T>(answer: Promise<T>): Promise<T> =>
   fromRedis(answer, KeyRefused, KeyChangeIncomplete, AccountKeysIncomplete)
 
-/** After the deadline, rejects with `KeyChangeIncomplete`; the change continues in the background. */
+/** After the deadline, rejects with `KeyChangeIncomplete`; the change continues. */
 const withDeadline = <T>(change: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {
     const late = () => reject(new KeyChangeIncomplete(`not done within ${changeDeadlineMs} ms`))

@@ -51,7 +51,7 @@ for (const [change, description] of [
       }),
     )
 
-/** Who runs the command: the user's name; the uid if the system has no account for it, as in a container with an arbitrary uid. */
+/** The uid if the system has no account for it, as in a container with an arbitrary uid. */
 function caller(): string {
   try {
     return userInfo().username
@@ -60,7 +60,7 @@ function caller(): string {
   }
 }
 
-/** Connects to the engines, and runs the action. Prints an error, and exits with 1. */
+/** After an error, exits with 1. */
 async function withKeys(action: (keys: AccountKeyManager) => Promise<void>): Promise<void> {
   const config = await configOrExit(['KAFKA_BROKERS', 'REDIS_URL'])
   const redis = connectRedis(config, () => undefined)
@@ -81,7 +81,6 @@ async function withKeys(action: (keys: AccountKeyManager) => Promise<void>): Pro
   }
 }
 
-/** Columns separated by tabs, with a header. */
 function table(keys: readonly UsedKey[]): string {
   const header = ['ID', 'STATE', 'START', 'CREATED', 'EXPIRES', 'LAST USED', 'BY', 'NAME']
   const rows = keys.map(({ id, state, start, createdAt, expiresAt, lastUsedAt, createdBy, name }) => {

@@ -3,17 +3,14 @@ import type { TeamId } from '../core/model/ids.ts'
 import type { RedisConnection } from '../core/redis/redis.ts'
 import type { KeyChange } from './keyAudit.ts'
 
-/** How many changes of a team Redis stores, and for how long after the last one: as long as Kafka retains the audit topic. */
+/** Redis stores a team's changes as long after the last one as Kafka retains the audit topic. */
 const maxChanges = 100
 const lifeSeconds = 400 * 86_400
 
-/** Stores a change in Redis; never rejects. */
+/** Never rejects. */
 export type KeepChange = (change: KeyChange) => Promise<void>
 
-/**
- * Adds changes of keys to the list that the settings area shows. The audit topic has every change, so a change is complete even if this fails; then it is only
- * logged.
- */
+/** Adds changes to the list that the settings area shows. A failure is only logged: the audit topic has every change. */
 export const changeKeeper =
   ({ client, keys }: RedisConnection, log: Logger): KeepChange =>
   async (change) => {
@@ -28,19 +25,19 @@ export const changeKeeper =
     )
   }
 
-/** The latest changes of a team's keys, newest first. */
+/** Newest first. */
 export async function readChanges({ client, keys }: RedisConnection, team: TeamId): Promise<readonly KeyChange[]> {
   const changes = await client.lrange(keys.keyChanges(team), 0, maxChanges - 1)
   return withoutRepetitions(changes.map((text) => JSON.parse(text) as KeyChange))
 }
 
 /**
- * Leaves out repeated changes: each key is created, revoked and deleted once, but a change that was not complete is requested again. Of equal changes of a key,
- * the oldest one stays, because a repeated deletion has only the key's id. `changes` are newest first.
+ * A change that was not complete is requested again. Of equal changes of a key, the oldest stays, because a repeated deletion has only the key's id.
+ * `changes`: newest first.
  */
 export function withoutRepetitions(changes: readonly KeyChange[]): readonly KeyChange[] {
   const nameOf = ({ change, key }: KeyChange): string => `${change} ${key.id}`
-  // In a map, the last value of a name wins, which is the oldest.
+  // The last value of a name wins: the oldest.
   const oldest = new Map(changes.map((change) => [nameOf(change), change]))
   return changes.filter((change) => oldest.get(nameOf(change)) === change)
 }

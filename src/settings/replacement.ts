@@ -1,20 +1,17 @@
 import { type AccountKey, maxNameCharacters } from '../core/model/accountKey.ts'
 import { clampToInstants, toInstant } from '../core/model/instant.ts'
 
-/* A replacement is a new key with the same name and the present day: `Nightly export (2026-11-21)`. Its owner then revokes the replaced key. */
+/* A replacement is a new key with the same name and the present day: `Nightly export (2026-11-21)`. */
 
-/** The day at the end of a replacement's name. */
 const daySuffix = / \(\d{4}-\d\d-\d\d\)$/
 const dayMs = 86_400_000
 const daySuffixLength = ' (2026-11-21)'.length
 
-/** The part of a name that a key has in common with its replacements. */
+/** What a key's name has in common with its replacements. */
 const stemOf = (name: string): string =>
   [...name.replace(daySuffix, '')].slice(0, maxNameCharacters - daySuffixLength).join('')
 
-/**
- * Name and last day (empty: none) of a replacement. It works for as many days as the replaced key, counted from its creation.
- */
+/** `expires`: the last day; empty for none. A replacement works for as many days as the replaced key. */
 export function replacementOf(
   { name, createdAt, expiresAt }: Pick<AccountKey, 'name' | 'createdAt' | 'expiresAt'>,
   nowMs: number,
@@ -29,10 +26,7 @@ export function replacementOf(
 
 const dayOf = (epochMs: number): string => toInstant(epochMs).slice(0, '2026-11-21'.length)
 
-/**
- * The newest of `keys` that replaces `key`; undefined if none does. A replacement is recognised by its name, because nothing else states what a key was
- * created for. `keys` are active, the oldest first.
- */
+/** The newest, recognised by its name, because nothing else states what a key was created for. `keys`: active, oldest first. */
 export const replacementAmong = <Key extends Pick<AccountKey, 'name' | 'createdAt'>>(
   key: Pick<AccountKey, 'name' | 'createdAt'>,
   keys: readonly Key[],

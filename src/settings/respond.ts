@@ -9,23 +9,21 @@ import { catalogues, csrfField, type Page, urlsFrom } from './pages/parts.ts'
 
 export type SettingsState = {
   requestId: string
-  /** The texts in the language of the request. */
   messages: Messages
-  /** Of the signed-in owner; missing without one. */
+  /** Of the signed-in owner. */
   session?: { readonly team: TeamId; readonly csrf: string }
 }
 
 export type SettingsContext = RouterContext<SettingsState, object>
 export type SettingsMiddleware = RouterMiddleware<SettingsState, object>
 
-/** In answers with the status 503. */
 const retryAfterSeconds = 5
 const languageCookie = 'tidemark-language'
 const yearMs = 365 * 86_400_000
 
 /**
- * Chooses the language: the one in the URL, which a cookie then stores; otherwise the one in the cookie; otherwise the browser's. `isSecure`: whether cookies
- * are `Secure`; Koa itself cannot determine this, because behind a TLS proxy its connection is plain.
+ * The language of the URL, which a cookie then stores; else of the cookie; else of the browser. `isSecure`: of cookies; Koa cannot determine this,
+ * because behind a TLS proxy its connection is plain.
  */
 export const chooseLanguage =
   (isSecure: boolean): SettingsMiddleware =>
@@ -42,7 +40,7 @@ export const chooseLanguage =
 const ownFile = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
 export const assets = pageAssets('/assets', readStyle(ownFile('settings.css')), readText(ownFile('settings.js')))
 
-/** Answers with a page in the language of the request, below the bar with the languages and, for an owner, the team and the button to sign out. */
+/** Shows the page below a bar with languages and, for an owner, team and sign-out. */
 export function respondWithPage(ctx: SettingsContext, status: number, { title, content }: Page): void {
   const { messages, session } = ctx.state
   const urlOf = urlsFrom(ctx.path)
@@ -71,10 +69,7 @@ ${
   ctx.body = String(document)
 }
 
-/**
- * The page to which the links of the other languages lead; `''`: this page. Undefined after a POST, which a link cannot repeat. The page of `/sign-in` leads to
- * the list of keys, because a sign-in link works once.
- */
+/** `''`: this page. Undefined after a POST, which a link cannot repeat. `/sign-in` leads to the list of keys, because a sign-in link works once. */
 function urlInOtherLanguages({ method, path }: SettingsContext): string | undefined {
   if (method !== 'GET' && method !== 'HEAD') return undefined
   return path === '/sign-in' ? urlsFrom(path)('/keys') : ''

@@ -8,7 +8,7 @@ import type { SettingsContext, SettingsMiddleware } from './respond.ts'
 /** `sub`: the product's name for the signed-in person. */
 export type Owner = { readonly team: TeamId; readonly sub: string }
 
-/** A session of an owner. `csrf` is in every form. `secret` is never sent to the browser. `id` is stored only in the browser, as a cookie. */
+/** `csrf` is in every form. `secret` is never sent to the browser. `id` is stored only there, in a cookie. */
 export type OpenSession = Owner & { readonly csrf: string; readonly secret: string; readonly id: string }
 
 export const sessionLifeMs = 15 * 60_000
@@ -16,29 +16,25 @@ const randomBytesCount = 32
 /** So many bytes in base64url. */
 const idPattern = /^[A-Za-z0-9_-]{43}$/
 
-/** Handles a request of a signed-in owner. `form`: what a POST has sent; empty for other methods. */
+/** `form`: empty except for a POST. */
 type OwnerHandler = (ctx: SettingsContext, session: OpenSession, form: URLSearchParams) => Promise<void>
 
 export interface Sessions {
-  /** Opens a session, and ends the browser's former session (against session fixation). */
+  /** Also ends the browser's former session (against session fixation). */
   start(ctx: SettingsContext, owner: Owner): Promise<void>
   end(ctx: SettingsContext, session: Pick<OpenSession, 'id'>): Promise<void>
-  /**
-   * Makes a middleware that calls `handle` with the request's session. It throws `no-session` without a session, and `foreign-form` for a POST without the
-   * session's CSRF token.
-   */
+  /** Throws `no-session`, or `foreign-form` for a POST without the session's CSRF token. */
   forOwner(handle: OwnerHandler): SettingsMiddleware
 }
 
 /**
- * Redis stores a session under the digest of its id, so that nobody can take over a session by reading Redis. The cookie's prefix `__Host-` prevents
- * other hosts of the same domain from setting the cookie. `isSecure`: whether browsers reach the settings area by https.
+ * Redis stores only the digest of a session's id, so that nobody can take over a session by reading Redis. The prefix `__Host-` prevents other hosts
+ * of the domain from setting the cookie.
  */
 export function createSessions({ client, keys }: RedisConnection, isSecure: boolean): Sessions {
   const cookie = isSecure ? '__Host-tidemark-session' : 'tidemark-session'
   const random = (): string => randomBytes(randomBytesCount).toString('base64url')
   const keyOf = (id: string): string => keys.session(hash('sha256', id))
-  /** The session id in the request's cookie; undefined if it has none. */
   const idIn = (ctx: SettingsContext): string | undefined => {
     const id = ctx.cookies.get(cookie)
     return id !== undefined && idPattern.test(id) ? id : undefined
@@ -70,7 +66,7 @@ export function createSessions({ client, keys }: RedisConnection, isSecure: bool
   }
 }
 
-/** Rejects requests of other origins, except GET and HEAD. Without `Origin`, `Sec-Fetch-Site` decides. */
+/** Without `Origin`, `Sec-Fetch-Site` decides. */
 export const requireSameOrigin =
   (origin: string): SettingsMiddleware =>
   (ctx, next) => {
@@ -83,7 +79,7 @@ export const requireSameOrigin =
 
 const maxFormBytes = 16 * 1024
 
-/** After a form that is too large: the unread rest of the body would be parsed as the next request. */
+/** Otherwise, the unread rest of the body would be parsed as the next request. */
 const closesConnection = { Connection: 'close' }
 
 async function readForm(ctx: SettingsContext, csrf: string): Promise<URLSearchParams> {

@@ -22,7 +22,7 @@ export const signInRoutes = (
     .get('/sign-in', async (ctx) => {
       // A link preview (HEAD) must not consume the token.
       if (ctx.method === 'HEAD') throw settingsError('method-not-allowed', { headers: { Allow: 'GET' } })
-      // This URL contains a secret, which no `Referer` may reveal. Pages with forms need the policy of `securityHeaders`.
+      // No `Referer` may reveal the secret in this URL.
       ctx.set('Referrer-Policy', 'no-referrer')
       const { owner, tokenId } = await verifyToken(parameterOf(ctx, 'token') ?? '')
       if (!(await consumeToken(tokenId))) throw settingsError('link-used')
@@ -38,17 +38,15 @@ export const signInRoutes = (
     )
     .get('/signed-out', (ctx) => respondWithPage(ctx, 200, messagePage(ctx.state.messages.signedOut)))
 
-/** How far the clocks of the product and of this process may differ. */
+/** Between the clocks of the product and of this process. */
 const toleranceSeconds = 5
-/** A token must expire within this time. */
 const maxLifeSeconds = 300
-/** Longer than any process accepts a token, even if its clock is wrong, or it waits for the product's public keys. */
+/** Longer than any process accepts a token, even with a wrong clock. */
 const usedForMs = 2 * maxLifeSeconds * 1_000
 
-/** Notes that a token is used. Resolves with false if it was used before. */
+/** Resolves with false if the token was used before. */
 type ConsumeToken = (tokenId: string) => Promise<boolean>
 
-/** Used tokens stay in Redis until no process would accept them any more. */
 export const usedTokens =
   ({ client, keys }: RedisConnection): ConsumeToken =>
   async (tokenId) => {
@@ -58,9 +56,9 @@ export const usedTokens =
 
 type SignInConfig = Pick<Config, 'files' | Extract<keyof Config, `SIGN_IN_${string}`>>
 
-/** How long an owner's name (`sub`) and a token's id (`jti`) may be. */
+/** Of the owner's name (`sub`) and the token's id (`jti`). */
 const maxCharacters = 200
-/** How long the product may take to answer with its public keys. */
+/** For the product's public keys. */
 const fetchTimeoutMs = 3_000
 /** Two lists, so that nobody can sign a token with a public key as if it were the shared secret. */
 const secretAlgorithms = ['HS256']
@@ -77,7 +75,7 @@ const claimsSchema = z.object({
   jti: z.string().min(1).max(maxCharacters),
 })
 
-/** Verifies a sign-in token. Rejects with the error `link-expired`, `link-not-valid`, `not-owner` or `unavailable`. */
+/** Rejects with the error `link-expired`, `link-not-valid`, `not-owner` or `unavailable`. */
 type VerifyToken = (token: string) => Promise<{ readonly owner: Owner; readonly tokenId: string }>
 
 export function tokenVerifier(config: SignInConfig, nowMs: () => number): VerifyToken {
@@ -106,7 +104,6 @@ export function tokenVerifier(config: SignInConfig, nowMs: () => number): Verify
   }
 }
 
-/** Throws `unavailable` if the product's public keys cannot be fetched, else the reason why the token is refused. */
 function throwSettingsError(error: Error): never {
   if (error instanceof errors.JWTExpired) throw settingsError('link-expired')
   const isKeySetMissing = error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid

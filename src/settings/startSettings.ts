@@ -21,7 +21,7 @@ import { type CompleteUnread, unreadChanges } from './unreadChanges.ts'
 
 const defaultPort = 3_001
 
-/** Starts the settings area. It listens once the checks pass, or after three seconds: also while an engine is unreachable. */
+/** Listens once the checks pass, or after three seconds: also while an engine is unreachable. */
 export async function startSettings(service: Serving, nowMs: () => number = Date.now) {
   const { config, log, release } = service
   const { redis, accountKeys: store } = openStores(service)
@@ -42,7 +42,7 @@ export async function startSettings(service: Serving, nowMs: () => number = Date
   )
   release('server', () => stopServing(server, config.DRAIN_MS))
   const port = portOf(server)
-  // The app is made only now: its origin contains the port, which the system may have chosen.
+  // Only now, because the origin contains the port, which the system may have chosen.
   const origin = config.SETTINGS_URL ?? `http://127.0.0.1:${port}`
   const app = assembleApp(service, origin, keys, unreadChanges(store, keys, nowMs), redis, nowMs)
   log.info({ port }, 'listening')
@@ -58,7 +58,6 @@ export const command = serviceCommand({
   start: startSettings,
 })
 
-/** The app that answers requests. `origin`: the settings area's origin for browsers. */
 function assembleApp(
   { config, log, metrics }: Opening,
   origin: string,
@@ -90,7 +89,7 @@ function assembleApp(
 
 const headersOfClientErrors = { ...securityHeaders, 'Content-Type': 'text/plain; charset=utf-8' }
 
-/** Answers bytes that the HTTP server cannot parse. In plain text, because no browser sends such bytes. */
+/** In plain text, because no browser sends such bytes. */
 const answerClientError = (log: Logger): Refuse =>
   refuseAndLog(log, headersOfClientErrors, 'GET, HEAD, POST', (reason) => `${STATUS_CODES[statusOf[reason]]}\n`)
 
@@ -99,7 +98,7 @@ const serveAssets: SettingsMiddleware = (ctx, next) => {
   return file === undefined ? next() : respondWithFile(ctx, file)
 }
 
-/** For requests that no route has answered: 405 if the path exists for other methods, otherwise 404. */
+/** 405 if the path exists for other methods, otherwise 404. */
 const rejectUnrouted: SettingsMiddleware = (ctx) => {
   const allowed = new Set(ctx.matched?.flatMap(({ methods }) => methods))
   if (allowed.size === 0) throw settingsError('not-found')

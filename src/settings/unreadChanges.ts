@@ -2,19 +2,18 @@ import type { TeamId } from '../core/model/ids.ts'
 import type { AccountKeyStore } from '../core/redis/accountKeyStore.ts'
 import type { AccountKeyManager } from './accountKeyManager.ts'
 
-/** A change whose record no indexer has read after this time may not be in Kafka: an indexer usually takes less time to read a record. */
+/** A record that no indexer has read after this time may not be in Kafka. */
 const unreadMs = 60_000
 
-/** Completes the unread changes of a team's keys. */
 export type CompleteUnread = (team: TeamId) => Promise<void>
 
 /**
  * Makes revocations and deletions durable that are only in Redis:
  *
  * 1. An owner revokes a key. The process is killed before it appends the record to Kafka.
- * 2. After a minute, no indexer has read the record. The next view of the team's keys requests the change again.
+ * 2. A minute later, the next view of the keys requests the change again.
  *
- * Redis does not store who deleted a key, so the author of a repeated deletion is `tidemark`.
+ * Redis does not store who deleted a key: the author of a repeated deletion is `tidemark`.
  */
 export function unreadChanges(store: AccountKeyStore, keys: AccountKeyManager, nowMs: () => number): CompleteUnread {
   const completing = new Set<TeamId>()
@@ -25,7 +24,7 @@ export function unreadChanges(store: AccountKeyStore, keys: AccountKeyManager, n
       for (const [id, key] of await store.unreadChanges(team, nowMs() - unreadMs))
         await keys[key === null ? 'delete' : 'revoke']({ team, id, by: key?.revokedBy ?? 'tidemark' })
     } finally {
-      // The team stays marked for a minute: while no indexer reads, each view of the keys would append the same records again.
+      // While no indexer reads, each view would append the same records again.
       setTimeout(() => completing.delete(team), unreadMs).unref()
     }
   }

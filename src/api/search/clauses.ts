@@ -5,43 +5,41 @@ import { clampToInstants, toInstant, type WindowBound } from '../../core/model/i
 
 export type Clause = estypes.QueryDslQueryContainer
 
-/** A row must match every clause. */
 export type Filter = readonly Clause[]
 
-/** In order of preference: a filter is used only if all filters before it match nothing. */
+/** A filter is used only if all before it match nothing. */
 export type Filters = readonly [Filter, ...Filter[]]
 
-/** The field `position` is a row's sort key: its creation time, then its id. It is no position in Kafka. */
+/** The field `position` is a row's sort key (creation time, then id), no position in Kafka. */
 export const newestFirst = [{ teamId: 'asc' }, { position: 'desc' }] as const
 export const oldestFirst = [{ teamId: 'asc' }, { position: 'asc' }] as const
 
-/** An index has the rows of all teams. So every search contains this clause, `largeRowsOf`, or the clause of `searchChanges.ts`. */
+/** An index has the rows of all teams: every search contains this clause, `largeRowsOf`, or the clause of `searchChanges.ts`. */
 export const ofTeam = (teamId: TeamId, filter: Filter): Clause => ({
   bool: { filter: [{ term: { teamId } }, ...filter] },
 })
 
-/** The team's rows whose summary or detail (`entityPart`) is larger than `largeBytes`. */
+/** Rows whose summary or detail is larger than `largeBytes`. */
 export const largeRowsOf = (teamId: TeamId, entityPart: EntityPart): Clause => ({
   bool: { filter: [{ term: { [`large.${entityPart}Of`]: teamId } }] },
 })
 
-/** The field with the size in bytes of a summary or detail. Only the rows of `largeRowsOf` have it. */
+/** In bytes. Only the rows of `largeRowsOf` have it. */
 export const sizeField = (entityPart: EntityPart): string => `large.${entityPart}Bytes`
 
-/** Options of a search for the number of matches, without rows. */
 export const countOnly = { size: 0, track_total_hits: true }
 
-/** Elasticsearch stops at the first match: the total is 0 or 1. */
+/** The total is 0 or 1. */
 export const countAtMostOne = { ...countOnly, terminate_after: 1 }
 
-/** Requests the sort key of each row, and the size of its summary or detail if it is large. Elasticsearch reads no stored documents for these. */
+/** Requests sort keys, and sizes of large summaries or details, without reading stored documents. */
 export const keysOnly = (entityPart: EntityPart) => ({
   _source: false,
   stored_fields: '_none_',
   docvalue_fields: [{ field: sizeField(entityPart) }],
 })
 
-/** A bound is `beyond-all` if the window begins after, or ends before, every valid instant: then nothing matches. */
+/** Nothing matches if the window begins after, or ends before, every valid instant (`beyond-all`). */
 export const windowClauses = (field: string, since?: WindowBound, until?: WindowBound): Clause[] =>
   since === 'beyond-all' || until === 'beyond-all' ? [{ match_none: {} }] : rangeClauses(field, since, until)
 
@@ -53,19 +51,14 @@ export const createdWithin = ({ fromMs, toMs }: TimeSpan): Clause => ({
   range: { createdAt: { gte: toInstant(clampToInstants(fromMs)), lte: toInstant(clampToInstants(toMs)) } },
 })
 
-/** Empty without a value. */
 export const termClauses = (field: string, value: string | undefined): Clause[] =>
   value === undefined ? [] : [{ term: { [field]: value } }]
 
 export const scoreField = 'summary.result.score'
 
-/**
- * Elasticsearch sorts -0 below 0, so a lower bound of 0 would miss scores of -0: it becomes -0. The bound is a string, because `JSON.stringify(-0)`
- * is `0`.
- */
+/** Elasticsearch sorts -0 below 0, so a lower bound of 0 becomes -0; as a string, because `JSON.stringify(-0)` is `0`. */
 export const scoreClauses = (min?: number, max?: number): Clause[] =>
   rangeClauses(scoreField, min === 0 ? '-0.0' : min, max)
 
-/** An undefined bound is left out of the request's JSON. */
 const rangeClauses = (field: string, gte?: string | number, lte?: string | number): Clause[] =>
   gte === undefined && lte === undefined ? [] : [{ range: { [field]: { gte, lte } as object } }]

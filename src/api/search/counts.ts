@@ -9,7 +9,6 @@ import { AnswerTooLong, ElasticsearchUnavailable, InvalidSearch, type SearchedLi
 export const timeUnits = ['hour', 'day', 'month'] as const
 export type TimeUnit = (typeof timeUnits)[number]
 
-/** What submissions are counted by: units of time, values of a member (`CountedValue`), or the values within each unit. */
 export type Grouping =
   | { readonly kind: 'units'; readonly unit: TimeUnit }
   | { readonly kind: 'values'; readonly value: CountedValue }
@@ -19,10 +18,10 @@ export interface CountRequest {
   readonly list: SearchedList
   readonly filter: Filter
   readonly grouping: Grouping
-  /** `filter` matches no later creation time than this (epoch ms); infinite without the parameter `until`. */
+  /** The latest creation time (epoch ms) that `filter` matches; infinite without the parameter `until`. */
   readonly untilMs: number
   readonly signal: AbortSignal
-  /** Bounds Elasticsearch's answer. The API's answer is never longer. */
+  /** Of Elasticsearch's answer; the API's is never longer. */
   readonly maxBytes: number
   /** The parameter, for error messages. */
   readonly by: string
@@ -30,36 +29,30 @@ export interface CountRequest {
   readonly hasScores: boolean
 }
 
-/** How Elasticsearch counts submissions by the values of a member. */
 export type CountedValue = {
-  /** The body of a `terms` aggregation. */
   readonly terms: object
-  /** Matches submissions without a value. Undefined if every submission has a value, or `terms` also counts missing values. */
+  /** Matches submissions without a value. Undefined if there are none, or `terms` counts them, too. */
   readonly none?: object
-  /** For answers, whose value may be a list: the text that precedes the value in each term. */
+  /** For answers: the text before the value in each term. */
   readonly beginning?: string
 }
 
-/** For a field that every submission has. */
 export const everyValueOf = (field: string): CountedValue => ({ terms: { field } })
 
-/** For a field that a submission may lack. The option `missing` is twice as fast as one more aggregation. */
+/** The option `missing` is twice as fast as one more aggregation. */
 export const anyValueOf = (field: string): CountedValue => ({ terms: { field, missing: missingValue } })
 
-/**
- * Elasticsearch counts submissions without a value under this term. No value is equal: it has at most `maxValueCharacters` UTF-16 units, this term has
- * twice as many. It sorts last among equally frequent values.
- */
+/** The term of submissions without a value. It is twice as long as any value, and sorts last among equally frequent ones. */
 const missingValue = '\u{10ffff}'.repeat(maxValueCharacters)
 
 /**
- * The answers to the form field with this code. A term is the code with its length, then the value: `2.q1yes`. `execution_hint: map` avoids global
- * ordinals of the answers to all form fields, which Elasticsearch would build again after each refresh.
+ * The answers to a form field. A term is the code with its length, then the value: `2.q1yes`. `map` avoids global ordinals of all answers, which
+ * Elasticsearch would build again after each refresh.
  */
 export function answersTo(code: string): CountedValue {
   const field = answerField(code)
   const beginning = answerBeginning(code)
-  // A regular expression of Lucene: `2\.q1.*`.
+  // For Lucene: `2\.q1.*`.
   const include = `${beginning.replace(/[^a-z0-9]/giu, '\\$&')}.*`
   const none = { bool: { must_not: [{ prefix: { [field]: beginning } }] } }
   return { terms: { field, execution_hint: 'map', include }, none, beginning }
@@ -68,7 +61,7 @@ export function answersTo(code: string): CountedValue {
 /** Null: submissions without a value. */
 type Value = string | null
 
-/** `scores`: of submissions with a score. Without such, `min`, `max` and `mean` are null. `mean` is also null if a score is too large (`tooLargeScore`). */
+/** `min`, `max` and `mean` are null without scores; `mean` also if one is too large (`tooLargeScore`). */
 interface Figures {
   readonly count: number
   readonly scores?: {
@@ -79,7 +72,7 @@ interface Figures {
   }
 }
 
-/** `key`: the start of the unit of time, as in `2026-03-29T03:00:00.000+02:00`; the value; or both. */
+/** `key`: the start of a unit (`2026-03-29T03:00:00.000+02:00`), a value, or both. */
 type Item = Figures & { readonly key: Value | readonly [unitStart: string, value: Value] }
 export interface Counts {
   readonly totalDocs: number
@@ -88,13 +81,12 @@ export interface Counts {
 
 export const maxCounts = 10_000
 const mebibyte = 1024 * 1024
-/** `maxBytes` of a first request: enough for nearly all counts. */
+/** Enough for nearly all counts. */
 export const usualBytes = 4 * mebibyte
-/** The highest `maxBytes`: enough for `maxCounts` texts of 256 characters, each with scores. */
+/** Enough for `maxCounts` texts of 256 characters, each with scores. */
 export const mostBytes = 16 * mebibyte
-/** The number of units in another time zone differs from their number in UTC by less than this. */
+/** The number of units in another time zone differs from that in UTC by less than this. */
 const spareUnits = 10
-/** Local time, with its UTC offset. */
 const keyFormat = "uuuu-MM-dd'T'HH:mm:ss.SSSxxx"
 
 const edgeSchema = z.object({ value: z.number().nullable() })
@@ -103,7 +95,7 @@ const sumSchema = z.object({ value: z.number() }).optional()
 const figuresSchema = z.object({
   doc_count: z.int(),
   scores: z.object({ count: z.int(), min: z.number().nullable(), max: z.number().nullable() }).optional(),
-  // A score is stored in five parts (`scoreParts`), whose sums are exact. Here: the sum of each part.
+  // The sums of a score's five parts (`scoreParts`), which are exact.
   '0': sumSchema,
   '1': sumSchema,
   '2': sumSchema,
@@ -126,8 +118,8 @@ const valuesOfUnitsSchema = z.object({
 })
 
 /**
- * Counts units of time, oldest first, or values, the most frequent first. Throws 400 for more than `maxCounts` items, and for an answer above `mostBytes`.
- * Above a smaller `maxBytes`, throws `AnswerTooLong`: the caller repeats the request with `mostBytes`.
+ * Units are oldest first, values most frequent first. Throws 400 above `maxCounts` items or `mostBytes`. Above a smaller `maxBytes`, throws
+ * `AnswerTooLong`: the caller repeats the request with `mostBytes`.
  */
 export async function countSubmissions(request: CountRequest, nowMs: number): Promise<Counts> {
   try {
@@ -149,18 +141,18 @@ async function countGroups(request: CountRequest, nowMs: number): Promise<Counts
     case 'values':
       return await countValues(request, grouping.value)
     case 'values-of-units': {
-      // First without scores: Elasticsearch would compute them for up to 65,536 buckets, before more than `maxCounts` are refused here.
+      // First without scores, which Elasticsearch would compute for up to 65,536 buckets.
       const counts = await countValuesOfUnits({ ...request, hasScores: false }, grouping.unit, grouping.value)
       return hasScores ? await countValuesOfUnits(request, grouping.unit, grouping.value) : counts
     }
   }
 }
 
-/** Also counts units without submissions, if they are between others. */
+/** Also units without submissions, between others. */
 async function countUnits(request: CountRequest, unit: TimeUnit, nowMs: number): Promise<Counts> {
   const countWithin = async ({ fromMs, toMs }: TimeSpan): Promise<Counts> => {
-    // Elasticsearch counts only units that end before the upper bound, so the bound is later by more than the longest unit, such as a month of 31 days: by two
-    // of the shortest, 2 × 28 days. The unit that contains the lower bound counts as a whole.
+    // Elasticsearch counts only units that end before the upper bound: two of the shortest are added, more than one of the longest (a month of 31
+    // days).
     const hard_bounds = { min: fromMs, max: toMs + 2 * shortestMs[unit] }
     const histogram = { ...histogramOf(unit, request), min_doc_count: 0, hard_bounds }
     const aggs = { items: { date_histogram: histogram, ...scoresWith(request) } }
@@ -169,7 +161,7 @@ async function countUnits(request: CountRequest, unit: TimeUnit, nowMs: number):
     const items = buckets.map((bucket) => ({ key: bucket.key_as_string, ...figuresOf(bucket) }))
     return { totalDocs: totalOf(answer), items }
   }
-  // The span limits the buckets that Elasticsearch makes. If a likely span contains all submissions, their real span need not be searched.
+  // A span limits the buckets. The likely one nearly always contains all submissions.
   let counts = await countWithin(likelySpan(unit, maxCounts, nowMs, request.untilMs))
   if (sumOf(counts) < counts.totalDocs) {
     const span = await findSpan(request)
@@ -219,7 +211,7 @@ const valueAggregations = (request: CountRequest, { terms, none }: CountedValue)
   }
 }
 
-/** Submissions without a value (`none`, or `missingValue`) come after the values of the same frequency. Throws 400 for too many values. */
+/** Submissions without a value come after values of the same frequency. */
 function itemsOf({ items, none }: z.output<typeof valuesSchema>, request: CountRequest, { beginning }: CountedValue) {
   if (items.sum_other_doc_count > 0) throw tooMany(request)
   const values = items.buckets.map(({ key, ...bucket }) => ({
@@ -239,7 +231,6 @@ function figuresOf({ doc_count: count, scores, ...sums }: z.output<typeof figure
   return { count, scores: { count: scored, min, max, mean: hasMean ? meanOfParts(sumsOfParts, scored) : null } }
 }
 
-/** The creation times of the oldest and the newest submission. Both 0 if there is no submission. */
 async function findSpan(request: CountRequest): Promise<TimeSpan> {
   const field = 'createdAt'
   // The aggregation `stats` would fail if the sum of all times is no date.
@@ -255,13 +246,13 @@ const search = ({ list, filter, signal, maxBytes }: CountRequest, body: SearchBo
 const dayMs = 86_400_000
 const shortestMs: Readonly<Record<TimeUnit, number>> = { hour: 3_600_000, day: dayMs, month: 28 * dayMs }
 
-/** A span of at most `units` units that ends tomorrow, or at `untilMs`. It probably contains all submissions. */
+/** It probably contains all submissions. */
 export function likelySpan(unit: TimeUnit, units: number, nowMs: number, untilMs: number): TimeSpan {
   const toMs = Math.min(nowMs + dayMs, untilMs)
   return { fromMs: toMs - (units - 1) * shortestMs[unit], toMs }
 }
 
-/** How many units the span touches, in UTC. */
+/** Units that the span touches, in UTC. */
 export const spannedUnits = (unit: TimeUnit, { fromMs, toMs }: TimeSpan): number =>
   numberOf(unit, toMs) - numberOf(unit, fromMs) + 1
 
@@ -280,10 +271,7 @@ function tooMany({ by, grouping }: CountRequest, items = `more than ${maxCounts}
 
 const ofAtMost = (units: string | number): string => `${units} items of at most ${maxCounts}`
 
-/**
- * Throws 400 for too many items, and `ElasticsearchUnavailable` unless the counts add up to the total. For answers, the sum may be higher: a
- * submission counts once for each element of its list.
- */
+/** Throws unless the counts add up to the total. For answers, the sum may be higher: a submission counts once for each element of its list. */
 function checkSum(counts: Counts, request: CountRequest): Counts {
   const { length } = counts.items
   if (length > maxCounts) throw tooMany(request, ofAtMost(length))

@@ -6,20 +6,17 @@ import { type DocumentId, documentId, type EntityId, isIdentifier } from '../../
 import { expectCount, parse } from './hits.ts'
 import { ElasticsearchUnavailable, noCopyReason, overloads, requestShard, type SearchedList } from './searchClient.ts'
 
-/**
- * The detail as of the last refresh; undefined if the entity does not exist. `id` may be any text. A read in real time could show a client a change
- * that the next list does not show yet.
- */
+/** As of the last refresh: a read in real time could show a change that the next list does not show yet. `id` may be any text. */
 export async function readDetail(list: SearchedList, id: string, signal: AbortSignal): Promise<Buffer | undefined> {
   if (!isIdentifier(id)) return undefined
   const [detail] = await readDetails(list, [id as EntityId], false, signal)
   return detail instanceof Buffer ? detail : undefined
 }
 
-/** A detail document as stored. `deleted`: a tombstone is stored. `missing`: Elasticsearch has no such document. */
+/** `deleted`: a tombstone is stored. `missing`: nothing is stored. */
 export type Detail = Buffer | 'deleted' | 'missing'
 
-/** Details in the order of `ids`: as of the last refresh, or with `isRealtime` in real time. */
+/** In the order of `ids`. */
 export async function readDetails(
   list: SearchedList,
   ids: readonly EntityId[],
@@ -29,7 +26,7 @@ export async function readDetails(
   const [, detailKind] = kindsOf[list.type]
   const documentIds = ids.map((id) => documentId(list.teamId, id))
   let details: readonly Detail[] = []
-  // Reads the details in `check`, so that `readPrimaries.ts` gets the error of a shard that has moved, and repeats the request.
+  // In `check`, so that `readPrimaries.ts` repeats the request when the shard has moved.
   const check = (bytes: Buffer): void => {
     details = splitDocuments(bytes, documentIds.length).map((document, index) =>
       readDocument(document, detailKind, documentIds[index]),
@@ -45,10 +42,7 @@ const responseStart = '{"docs":['
 const documentStart = '{"_index":'
 const sourceStart = ',"_source":'
 
-/**
- * Splits an `_mget` response without parsing it, at each `documentStart`. If this text occurs more than `count` times, a source contains it, and the
- * response is scanned as JSON.
- */
+/** Splits without parsing, at each `documentStart`. If a source contains this text, too, scans the response as JSON. */
 function splitDocuments(bytes: Buffer, count: number): readonly Buffer[] {
   const starts: number[] = []
   let start = bytes.indexOf(documentStart)
@@ -61,14 +55,13 @@ function splitDocuments(bytes: Buffer, count: number): readonly Buffer[] {
   return expectCount(count, documents)
 }
 
-/** A comma stands between documents, and `]}` after the last. */
 const splitAt = (starts: readonly number[], bytes: Buffer): readonly Buffer[] =>
   starts.map((start, index) => {
     const nextStart = starts[index + 1]
     return bytes.subarray(start, nextStart === undefined ? -']}'.length : nextStart - ','.length)
   })
 
-/** Empty if the text is no JSON: `rawElements` and `rawMembers` require valid JSON. */
+/** `rawElements` and `rawMembers` require valid JSON. */
 const scanDocuments = (text: string): readonly Buffer[] =>
   parse(text) === undefined
     ? []
@@ -77,7 +70,7 @@ const scanDocuments = (text: string): readonly Buffer[] =>
 const foundSchema = z.object({ _id: z.string(), found: z.boolean() })
 const failedSchema = z.object({ error: z.object({ type: z.string(), reason: z.string().nullish() }) })
 
-/** The members before `_source` cannot contain the text `sourceStart`, so its first occurrence begins the source. */
+/** The members before `_source` cannot contain `sourceStart`: its first occurrence begins the source. */
 function readDocument(document: Buffer, kind: string, expectedId: DocumentId | undefined): Detail {
   const sourceAt = document.indexOf(sourceStart)
   const hasSource = sourceAt !== -1

@@ -14,26 +14,24 @@ import { findPageKeys, firstFound, type PageRequest, type PickRow, type RowsFoun
 
 export type ExportContent = {
   readonly filters: Filters
-  /** `summary`: as in the list; `full`: as at the endpoint of a single item. */
   readonly view: 'summary' | 'full'
   readonly pick: PickRow
 }
 
-/** Elasticsearch closes a snapshot so long after its last search (`keep_alive`). */
+/** Elasticsearch closes a snapshot so long after its last search. */
 const exportLifeMs = 120_000
 /** Several, because Elasticsearch may refuse a renewal. */
 const renewalsPerLife = 4
-/** The most keys of a batch: its response takes at most 4 MiB, with ids of any length. */
+/** Of a batch, whose response takes at most 4 MiB. */
 const maxKeys = 5_000
-/** With `view=full`, a batch has fewer keys, so that sizes are read shortly before the details. */
+/** Fewer, so that sizes are read shortly before the details. */
 const maxDetailKeys = 1_000
 
-/** Batches of keys. */
 type Keys = AsyncGenerator<readonly RowKey[], void, undefined>
 
 /**
- * Opens a snapshot, and yields what `read` reads in it. Renews the snapshot by a timer: between two searches, a slow client may pause for longer than
- * `lifeMs`, or details, which are outside of the snapshot, may be read.
+ * Yields what `read` reads in a snapshot. A timer renews it: between two searches, a slow client may pause, or details may be read, for longer than
+ * `lifeMs`.
  */
 export async function* inSnapshot<Part>(
   list: SearchedList,
@@ -42,7 +40,7 @@ export async function* inSnapshot<Part>(
   lifeMs: number,
 ): AsyncGenerator<Part, void, undefined> {
   const snapshot = await runQuery(() => openListSnapshot(list, lifeMs))
-  // A failed renewal is ignored: if the snapshot expires, the next read fails.
+  // If the snapshot expires, the next read fails.
   const renew = (): void => void runQuery((signal) => snapshot.renew(signal)).catch(() => undefined)
   const renewing = setInterval(renew, lifeMs / renewalsPerLife)
   try {
@@ -53,10 +51,7 @@ export async function* inSnapshot<Part>(
   }
 }
 
-/**
- * Reads all rows of the first filter that finds a row, newest first, from one snapshot. With `view=full`, reads one part ahead of the client. Rejects
- * if Elasticsearch returns fewer rows than it counted.
- */
+/** Newest first, from one snapshot. With `view=full`, reads one part ahead. Rejects if Elasticsearch returns fewer rows than it counted. */
 export const exportList = (
   list: SearchedList,
   content: ExportContent,
@@ -83,7 +78,7 @@ async function* readList(
   for await (const rows of items) yield rows.map(pick)
 }
 
-/** Reads a page in parts, each with the total of the list. An empty page is one part without rows. */
+/** Each part has the list's total. An empty page is one part. */
 export const exportPage = (
   list: SearchedList,
   filters: Filters,
@@ -105,25 +100,23 @@ async function* readPageParts(
   for await (const rows of readRows(snapshot, [keys], runQuery)) yield { total, rows }
 }
 
-/** What `keysInBatches` needs of a snapshot. */
 export type KeySnapshot = Pick<ListSnapshot, 'countsOf' | 'keys'>
 
-/** All keys of the filter, newest first, in batches of at most `limit`. Rejects if Elasticsearch returns fewer keys than it counted rows. */
+/** Batches of at most `limit` keys, newest first. */
 export async function* keysInBatches(snapshot: KeySnapshot, filter: Filter, limit: number, runQuery: RunQuery): Keys {
   for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), limit))
     yield expectCount(count, await runQuery((signal) => snapshot.keys(filter, { clause, skip: 0 }, limit, signal)))
 }
 
 /**
- * For a list without large rows. Reads no keys, whose only use would be the sizes of large rows. Instead, `readParts` gets for each row its range, and the
- * number of rows before it in this range (`skip`).
+ * Without large rows, no keys are needed. Instead, `readParts` gets for each row its range, and how many rows of the range come before it (`skip`).
  */
 function readSmallRows(snapshot: ListSnapshot, filter: Filter, runQuery: RunQuery): Rows {
   async function* rowsByRange() {
     for await (const { clause, count } of rangesOfRows(snapshot.countsOf(filter, runQuery), maxRowsOfPart))
       yield Array.from({ length: count }, (_, skip) => ({ clause, skip, bytes: undefined }))
   }
-  // A part has rows of one range only, as `readParts` divides each batch by itself.
+  // A part has rows of one range: `readParts` divides each batch by itself.
   return readParts(rowsByRange(), async (part, mostBytes) => {
     const [firstRow] = part
     if (firstRow === undefined) return []
@@ -135,12 +128,9 @@ function readSmallRows(snapshot: ListSnapshot, filter: Filter, runQuery: RunQuer
 const readRows = (snapshot: ListSnapshot, batches: KeyBatches<RowKey>, runQuery: RunQuery): Rows =>
   readParts(batches, (keys, mostBytes) => runQuery((signal) => snapshot.rowsOf(keys, signal), mostBytes))
 
-/**
- * Yields details in the order of their keys. Reads them outside of the snapshot: a detail may be newer than the snapshot, and an entity that was
- * deleted since is left out. Rejects if an entity that is not deleted has no detail.
- */
+/** Details are outside of the snapshot: they may be newer, and an entity that was deleted since is left out. Rejects if another has no detail. */
 export function readWholeEntities(list: SearchedList, batches: KeyBatches<RowKey>, runQuery: RunQuery): Rows {
-  // Sizes are read first, because an `_mget` cannot be cancelled once its answer turns out too large.
+  // Sizes first: an `_mget` cannot be cancelled once its answer turns out too large.
   async function* keysWithSizes(): Keys {
     for await (const keys of batches) {
       const ids = keys.map(({ id }) => id)
@@ -160,13 +150,13 @@ async function readDetailsOf(list: SearchedList, keys: readonly RowKey[], mostBy
   return ids.map((id) => details.get(id)).filter((detail): detail is Buffer => detail instanceof Buffer)
 }
 
-/** How often a missing detail is read again: the first time at once, then with a pause before each. */
+/** The first at once, the others after a pause. */
 const maxRetries = 8
 const pauseMs = 250
 
 /**
- * Resolves with the detail, or `deleted`, of each of `ids`. `mostBytes` bounds all details together. A missing detail is read again for about two
- * seconds, in real time, because an indexer may have written the row, and not yet written or refreshed the detail. After that, its id is left out.
+ * Reads a missing detail again for about two seconds, in real time: an indexer may have written the row, and not yet written or refreshed the detail.
+ * After that, its id is left out. `mostBytes`: of all details together.
  */
 export async function findDetails(
   list: SearchedList,

@@ -7,7 +7,7 @@ import { ElasticsearchUnavailable, requestShard, type SearchedList } from './sea
 
 export type SearchBody = Readonly<Record<string, unknown>>
 
-/** The byte before and after each summary in a response. It occurs nowhere else. */
+/** Before and after each summary in a response, and nowhere else. */
 const delimiter = summaryDelimiter.charCodeAt(0)
 /** Replaces each summary before the response is parsed. */
 const placeholder = Buffer.from('null')
@@ -16,7 +16,6 @@ const hitSchema = z.object({
   _id: z.string().optional(),
   _source: z
     .object({
-      // The placeholder.
       summary: z.null().optional(),
       changedAt: z.string().optional(),
       tombstone: z.object({ deletedAt: z.string() }).optional(),
@@ -39,15 +38,15 @@ const answerSchema = z.object({
 
 export interface SearchAnswer {
   readonly hits: readonly z.output<typeof hitSchema>[]
-  /** In the order of the hits, byte for byte as stored. A hit without a summary, such as a tombstone, has no element. */
+  /** In the order of the hits, byte for byte as stored; none for a tombstone. */
   readonly summaries: readonly Buffer[]
-  /** Undefined unless an exact total was requested. */
+  /** Undefined if it was not requested. */
   readonly total: number | undefined
   readonly aggregations: unknown
   readonly pit_id: string | undefined
 }
 
-/** Searches the team's shard. The query in `body` must select the team. Rejects with `AnswerTooLong` above `maxBytes`. */
+/** The query in `body` must select the team. Rejects with `AnswerTooLong` above `maxBytes`. */
 export async function searchTeam(
   list: SearchedList,
   body: SearchBody,
@@ -59,7 +58,7 @@ export async function searchTeam(
   return readAnswer(await requestShard(list, list.type, request, signal))
 }
 
-/** Cuts the summaries out of a `_search` response, and parses the rest. Throws `ElasticsearchUnavailable` unless every shard succeeded. */
+/** Cuts out the summaries, and parses the rest. Throws `ElasticsearchUnavailable` unless every shard succeeded. */
 export function readAnswer(bytes: Buffer): SearchAnswer {
   const summaries: Buffer[] = []
   const rest: Buffer[] = []
@@ -78,10 +77,10 @@ export function readAnswer(bytes: Buffer): SearchAnswer {
   return { hits: hits.hits, summaries, total: hits.total?.value, aggregations, pit_id }
 }
 
-/** The summaries of an answer. Throws `ElasticsearchUnavailable` unless each hit has one. */
+/** Throws `ElasticsearchUnavailable` unless each hit has a summary. */
 export const rowsIn = ({ hits, summaries }: SearchAnswer): readonly Buffer[] => expectCount(hits.length, summaries)
 
-/** Returns `items`. Throws `ElasticsearchUnavailable` unless there are `count` of them. */
+/** Throws `ElasticsearchUnavailable` unless there are `count` items. */
 export function expectCount<Item>(count: number, items: readonly Item[]): readonly Item[] {
   if (items.length === count) return items
   throw new ElasticsearchUnavailable('partial', `${items.length} were found of ${count}`)
@@ -92,14 +91,13 @@ export function totalOf({ total }: Pick<SearchAnswer, 'total'>): number {
   throw new ElasticsearchUnavailable('partial', 'there is no total')
 }
 
-/** Throws `ElasticsearchUnavailable` if the aggregations have another shape. */
 export const aggregationsIn = <T>(schema: z.ZodType<T>, { aggregations }: SearchAnswer): T =>
   parseWith(schema, aggregations)
 
-/** `position`: the row's sort key within its team, a text of creation time and id (`clauses.ts`); no log position. `bytes`: an upper bound for the size of a large row (`largeRows.ts`); undefined for other rows. */
+/** `position`: the sort key (`clauses.ts`), no log position. `bytes`: an upper bound for a large row; undefined for others. */
 export type RowKey = { readonly position: string; readonly id: EntityId; readonly bytes: number | undefined }
 
-/** The keys in the answer to a search with `newestFirst` (or `oldestFirst`) and `keysOnly(entityPart)`. */
+/** Of a search with `newestFirst` or `oldestFirst`, and `keysOnly(entityPart)`. */
 export const keysIn = ({ hits }: SearchAnswer, entityPart: EntityPart): readonly RowKey[] =>
   hits.map(({ sort, fields }) => {
     // The first sort value is the team.
@@ -109,7 +107,7 @@ export const keysIn = ({ hits }: SearchAnswer, entityPart: EntityPart): readonly
     return { position, id: idInPosition(position), bytes: size === undefined ? undefined : Number(size) }
   })
 
-/** Returns the value with the type of the schema. Throws `ElasticsearchUnavailable` if the value has another shape. */
+/** Throws `ElasticsearchUnavailable` if the value has another shape. */
 export function parseWith<T>(schema: z.ZodType<T>, value: unknown): T {
   const checked = schema.safeParse(value)
   if (checked.success) return checked.data

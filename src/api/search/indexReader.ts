@@ -8,20 +8,19 @@ import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
 import { findCopies } from './readPrimaries.ts'
 import { ElasticsearchUnavailable, type SearchClient, type SearchedList } from './searchClient.ts'
 
-/** Queries with the caches of this process, which all its requests share. */
 export interface IndexReader extends SearchClient {
-  /** From this offset on, a page is found by counting instead of skipping the rows before it. */
+  /** From this offset on, a page is found by counting. */
   readonly deepPageFrom: number
   /**
-   * Calls `read` with the cached snapshot of the list's version. If the version is unknown, or the snapshot is lost while it is read, calls `read` with
-   * a new snapshot, which is not cached.
+   * Calls `read` with the cached snapshot of the list version. If the version is unknown, or the snapshot is lost during `read`, with a new one,
+   * which is not cached.
    */
   readonly readSnapshot: <T>(list: SearchedList & Versioned, read: (snapshot: ListSnapshot) => Promise<T>) => Promise<T>
-  /** The cache of `hasLarge` (`largeRows.ts`), by list and `EntityPart`, such as `submissions/acme detail`. */
+  /** Of `hasLarge`; keys such as `submissions/acme detail`. */
   readonly largeParts: LRUCache<string, { readonly version: ListVersion; readonly hasLarge: boolean }>
 }
 
-/** `version`: a text in Redis that an indexer replaces after each visible change of the list. It is read before the search; null while unknown. */
+/** `version`: read before the search; null while unknown. */
 type Versioned = { readonly version: ListVersion | null }
 
 export type VersionedList = SearchedList & IndexReader & Versioned
@@ -33,10 +32,10 @@ export const createIndexReader = (client: SearchClient, deepPageFrom: number): I
   largeParts: new LRUCache({ max: 20_000 }),
 })
 
-/** Elasticsearch closes a snapshot so long after its last search (`keep_alive`). */
+/** Elasticsearch closes a snapshot so long after its last search. */
 const snapshotLifeMs = 30_000
 
-/** Reasons of `ElasticsearchUnavailable` after which a snapshot stays cached, because a later read may succeed. */
+/** After these, a snapshot stays cached. */
 const maySucceedLater: ReadonlySet<string> = new Set(['deadline', 'overloaded'])
 
 type CachedSnapshot = {
@@ -46,16 +45,15 @@ type CachedSnapshot = {
 }
 
 /**
- * Caches a snapshot of each list's newest version, so that later pages reuse its counts. The snapshot has every change of its version: an indexer
- * refreshes, then replaces the version; a request reads the version, then opens the snapshot.
+ * Caches a snapshot of each list's newest version, so that later pages reuse its counts. It has every change of its version: an indexer refreshes
+ * before it replaces the version; a request reads the version before it opens the snapshot.
  */
 function snapshotCache(): IndexReader['readSnapshot'] {
   const cache = new LRUCache<TeamList, CachedSnapshot>({
     max: 64,
-    // Half the snapshot's life, so that no snapshot expires while it is read.
+    // So that no snapshot expires while it is read.
     ttl: snapshotLifeMs / 2,
     updateAgeOnGet: true,
-    // For each entry that is deleted, replaced or evicted.
     dispose: ({ opening }) => {
       opening.then((snapshot) => snapshot.close()).catch(() => undefined)
     },
@@ -80,7 +78,7 @@ function snapshotCache(): IndexReader['readSnapshot'] {
         return await read(snapshot)
       } catch (error) {
         if (!(error instanceof ElasticsearchUnavailable) || maySucceedLater.has(error.reason)) throw error
-        // The cache has closed the snapshot because a newer version replaced it, or the snapshot was lost with its index or node.
+        // A newer version has replaced it, or it was lost with its index or node.
         forget(entry)
       }
     }
@@ -92,7 +90,7 @@ function snapshotCache(): IndexReader['readSnapshot'] {
 export const hasAny = async (list: SearchedList, query: Clause, signal: AbortSignal): Promise<boolean> =>
   totalOf(await searchTeam(list, { query, ...countAtMostOne }, signal)) > 0
 
-/** A readiness check: rejects unless every shard of every index answers, and no index has the mapping of an earlier release. */
+/** Rejects unless every shard answers, and no index is of an earlier release. */
 export async function probe(client: SearchClient, signal: AbortSignal): Promise<void> {
   const aliases = documentKinds.map((kind) => aliasOf(client.indexPrefix, kind)).join(',')
   const querystring = { allow_partial_search_results: false }

@@ -7,14 +7,11 @@ import type { RunQuery } from './queryTurns.ts'
 import type { SearchedList } from './searchClient.ts'
 
 /*
- * A summary or detail is large if it has more than `largeBytes` (16 KiB). The indexer stores the sizes of large ones only, so a reader has upper bounds
- * for all of them before it requests them.
+ * A summary or detail above `largeBytes` (16 KiB) is large. The indexer stores the sizes of large ones only, so a reader has upper bounds for all
+ * before it requests them.
  */
 
-/**
- * Whether any row of the list has a large summary or detail (`entityPart`). Cached for the list version: after a refresh has made a large row
- * searchable, the cached `false` remains until the indexer replaces the version.
- */
+/** Cached for the list version: after a refresh has made a large row searchable, a cached `false` remains until the indexer replaces the version. */
 export async function hasLarge(list: VersionedList, entityPart: EntityPart, runQuery: RunQuery): Promise<boolean> {
   const { type, teamId, version, largeParts } = list
   const cacheKey = `${teamList(type, teamId)} ${entityPart}`
@@ -25,21 +22,21 @@ export async function hasLarge(list: VersionedList, entityPart: EntityPart, runQ
   return isAnyLarge
 }
 
-/** An upper bound for the bytes of a detail. `id` may be any text. */
+/** An upper bound in bytes. `id` may be any text. */
 export async function weighDetail(list: VersionedList, id: string, runQuery: RunQuery): Promise<number> {
   if (!isIdentifier(id) || !(await hasLarge(list, 'detail', runQuery))) return largeBytes
   const [bytes] = await runQuery((signal) => weighDetails(list, [id as EntityId], signal))
   return bytes ?? largeBytes
 }
 
-/** Upper bounds for bytes, in the order of `ids`; undefined for details that are not large. */
+/** Upper bounds in the order of `ids`; undefined for details that are not large. */
 export async function weighDetails(
   list: SearchedList,
   ids: readonly EntityId[],
   signal: AbortSignal,
 ): Promise<readonly (number | undefined)[]> {
   const withId = { ids: { values: ids.map((id) => documentId(list.teamId, id)) } }
-  // If the team has no large detail, the first filter matches nothing, and Elasticsearch looks up no id.
+  // Without a large detail, the first filter matches nothing, and Elasticsearch looks up no id.
   const query = { bool: { filter: [largeRowsOf(list.teamId, 'detail'), withId] } }
   const body = { query, sort: newestFirst, size: ids.length, track_total_hits: false, ...keysOnly('detail') }
   const keys = keysIn(await searchTeam(list, body, signal), 'detail')
@@ -47,21 +44,21 @@ export async function weighDetails(
   return ids.map((id) => largeDetails.get(id))
 }
 
-/** The rows of a list as JSON, a part at a time: the rows that one request has read. */
+/** Rows as JSON, a part at a time. */
 export type Rows = AsyncGenerator<readonly Buffer[], void, undefined>
 export type KeyBatches<Key> = AsyncIterable<readonly Key[]> | Iterable<readonly Key[]>
 
 /** Target and maximum bytes of a part. A larger row is a part of its own. */
 const partBytes = 512 * 1024
 export const mostPartBytes = 4 * 1024 * 1024
-/** How many rows are expected to fit into `partBytes` before any row was read. */
+/** Expected to fit into `partBytes`, before any row was read. */
 const rowsOfFirstPart = 100
-/** So many rows always fit into `mostPartBytes`, if no row is large. */
+/** So many always fit, if none is large. */
 export const maxRowsOfPart = mostPartBytes / largeBytes
 
 /**
- * Reads rows in parts of about `partBytes`. The size of a large row is in its key (`bytes`); the other rows are expected to have the mean size of the
- * small rows in the part before. `read` gets the keys of a part, and an upper bound for the bytes of its rows.
+ * Reads rows in parts of about `partBytes`. Small rows are expected to have the mean size of those in the part before. `mostBytes`: an upper bound
+ * for the rows of a part.
  */
 export async function* readParts<Key extends Pick<RowKey, 'bytes'>>(
   batches: KeyBatches<Key>,
@@ -82,7 +79,7 @@ export async function* readParts<Key extends Pick<RowKey, 'bytes'>>(
   }
 }
 
-/** The first keys whose rows fit into a part together; at least one key. */
+/** At least one key. */
 function nextPart<Key extends Pick<RowKey, 'bytes'>>(keys: readonly Key[], expectedRowBytes: number): readonly Key[] {
   let expectedBytes = 0
   let mostBytes = 0
@@ -94,6 +91,5 @@ function nextPart<Key extends Pick<RowKey, 'bytes'>>(keys: readonly Key[], expec
   return end === -1 ? keys : keys.slice(0, end)
 }
 
-/** An upper bound for the bytes of the rows: `largeBytes` for each row that is not large. */
 export const mostBytesOf = (keys: readonly Pick<RowKey, 'bytes'>[]): number =>
   keys.reduce((sum, { bytes = largeBytes }) => sum + bytes, 0)

@@ -16,52 +16,48 @@ import * as hits from './hits.ts'
 import type { RunQuery } from './queryTurns.ts'
 import { ElasticsearchUnavailable, requestShard, type SearchedList } from './searchClient.ts'
 
-/** For opening and for closing a snapshot. */
+/** For opening and closing. */
 const deadlineMs = 5_000
 
-/** A range of sort keys (`clause`) that contains a page. The page begins `skip` rows after the newest row of the range. */
+/** A range of sort keys. A page begins `skip` rows after its newest row. */
 export type KeyRange = { readonly clause: Clause; readonly skip: number }
 
-/** A team's list in a point in time of Elasticsearch: every search reads the same state. Rows are newest first. */
+/** A team's list in a point in time of Elasticsearch. Rows are newest first. */
 export interface ListSnapshot {
-  /** Counts the rows of a filter. `runQuery` runs each search for counts that are not cached. */
+  /** `runQuery` runs each search for counts that are not cached. */
   countsOf(filter: Filter, runQuery: RunQuery): ListCounts
-  /** Extends the snapshot's life, as any search does. */
   renew(signal: AbortSignal): Promise<void>
   hasLargeRows(signal: AbortSignal): Promise<boolean>
-  /** The summaries of the page of `limit` rows in `range`, as JSON. */
   rows(filter: Filter, range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly Buffer[]>
-  /** The keys of the same rows. Reads no stored documents. */
+  /** Reads no stored documents. */
   keys(filter: Filter, range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly hits.RowKey[]>
-  /** The summaries of the rows with these keys. `keys` must be newest first, as the rows will be. */
+  /** `keys` must be newest first, as the rows will be. */
   rowsOf(keys: readonly hits.RowKey[], signal: AbortSignal): Promise<readonly Buffer[]>
-  /** Closes the snapshot before `keep_alive` expires. Never throws. */
+  /** Never throws. */
   close(): void
 }
 
-/** Counts the rows of one filter in a snapshot. */
 export interface ListCounts {
-  /** Counts rows by steps of `stepMs` of creation time; newest first, without zeros. `span` undefined: the whole list. */
+  /** By steps of `stepMs` of creation time; newest first, without zeros. `span` undefined: the whole list. */
   countByTime(
     span: TimeSpan | undefined,
     stepMs: number,
   ): Promise<readonly { readonly startMs: number; readonly count: number }[]>
   /**
-   * Counts the rows whose sort key (creation time, `|`, id) begins with `prefix`, which contains the whole creation time and `|`, by the key's next character; newest first, without zeros. The character
-   * is undefined for the row whose sort key is `prefix` itself.
+   * Counts rows whose sort key (creation time, `|`, id) begins with `prefix` (at least creation time and `|`), by the next character; newest first,
+   * without zeros. The character is undefined where the sort key ends.
    */
   countByCharacter(
     prefix: string,
   ): Promise<readonly { readonly character: string | undefined; readonly count: number }[]>
-  /** The longest common prefix of the ids of all rows (at least one) whose sort key begins with `prefix`. */
+  /** The longest common prefix of the ids of the rows (at least one) whose sort key begins with `prefix`. */
   idsBeginWith(prefix: string): Promise<string>
 }
 
 const openedSchema = z.object({ id: z.string() })
 
 /**
- * Opens a snapshot that expires `lifeMs` after its last search. The caller cannot abort this: Elasticsearch might have opened a point in time, whose id
- * would be lost, so that nobody could close it.
+ * Opening cannot be aborted: the id of an opened point in time would be lost, so that nobody could close it. `lifeMs` counts from the last search.
  */
 export async function openListSnapshot(list: SearchedList, lifeMs: number): Promise<ListSnapshot> {
   const keep_alive = `${lifeMs}ms`
@@ -73,11 +69,11 @@ export async function openListSnapshot(list: SearchedList, lifeMs: number): Prom
 
 type OpenedPointInTime = { readonly id: string; readonly keep_alive: string }
 
-/** Elasticsearch's point in time. Each response may contain a new id for the next search. */
+/** Each response may contain a new id for the next search. */
 function pointInTime(list: SearchedList, opened: OpenedPointInTime) {
   let pit = opened
   const send = async (body: hits.SearchBody, signal: AbortSignal): Promise<hits.SearchAnswer> => {
-    // If the node of the snapshot has left, Elasticsearch answers 404 instead of a partial result. A missing snapshot can be replaced by a new one.
+    // If the snapshot's node has left, this makes 404 instead of a partial result: a missing snapshot can be replaced.
     const querystring = { allow_partial_search_results: false }
     const request = { method: 'POST', path: '/_search', querystring, body: { pit, ...body } } as const
     const { isFound, bytes } = await list.send(request, signal)
@@ -134,25 +130,23 @@ function listSnapshot(list: SearchedList, opened: OpenedPointInTime): ListSnapsh
   }
 }
 
-/** The total is requested, although nothing reads it: without it, Elasticsearch tries to skip non-competitive hits, which takes longer in a snapshot. */
+/** Nothing reads the total. Without it, Elasticsearch tries to skip non-competitive hits, which takes longer in a snapshot. */
 const inOrder = { sort: newestFirst, track_total_hits: true }
 
 const bucketsSchema = z.object({
   counts: z.object({ buckets: z.array(z.object({ key: z.int().default(0), doc_count: z.int() })) }),
 })
 
-/** All characters that an id may have, in the descending order of Elasticsearch. */
+/** All that ids may have, in Elasticsearch's descending order. */
 const idCharacters = [...'zyxwvutsrqponmlkjihgfedcba_ZYXWVUTSRQPONMLKJIHGFEDCBA:9876543210.-']
-/** The field `position` of a list document is its sort key, no log position. */
 const sortKeyBegins = (prefix: string): Clause => ({ prefix: { position: prefix } })
 
-/** What a method of `ListCounts` resolves with: a common prefix, or counts. */
 type CountResult = string | readonly object[]
 
 const estimatedBytesPerCount = 64
 /** Of a cache key. */
 const bytesPerCharacter = 2
-/** By filter and parameters of the method. Cached, because the next page needs most counts again. */
+/** Cached, because the next page needs most counts again. */
 type CountCache = LRUCache<string, CountResult>
 const createCountCache = (): CountCache =>
   new LRUCache({
@@ -160,7 +154,6 @@ const createCountCache = (): CountCache =>
     sizeCalculation: (counts, key) => bytesPerCharacter * key.length + estimatedBytesPerCount * (counts.length + 1),
   })
 
-/** `keyPrefix`: of the cache keys of one filter. `search` searches the rows of this filter that match `clauses`. */
 function listCounts(
   cache: CountCache,
   keyPrefix: string,
@@ -188,7 +181,7 @@ function listCounts(
       cachedCounts(prefix, async () => {
         const filters = [...idCharacters.map((next) => sortKeyBegins(prefix + next)), { term: { position: prefix } }]
         const buckets = await bucketsOf([], { filters: { filters } })
-        // The last filter, for which there is no character, matches the sort key that is `prefix` itself: newest first, it comes after longer sort keys.
+        // The last filter, without a character, matches the sort key `prefix` itself, which comes after longer ones.
         const counts = buckets.map(({ doc_count }, index) => ({ character: idCharacters[index], count: doc_count }))
         return counts.filter(({ count }) => count > 0)
       }),

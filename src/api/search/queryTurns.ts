@@ -1,19 +1,19 @@
-/** Calls `send`, and resolves with its result. `mostBytes`: the most that the query returns. `signal` aborts at the query's deadline. */
+/** `mostBytes`: the most that the query returns. `signal` aborts at its deadline. */
 export type RunQuery = <Answer>(send: (signal: AbortSignal) => Promise<Answer>, mostBytes?: number) => Promise<Answer>
 
 /**
- * By these functions a request waits for its team's turn (`queryQueue.ts`): to query Elasticsearch, and to reserve memory for its answer. They reject
- * if the turn does not come in time: with 429 if the team uses its whole share, with 503 if other teams use all capacity. A query that finds
- * Elasticsearch overloaded is repeated, up to six times and until its deadline. When the client disconnects, all that waits or runs is aborted.
+ * A request waits for its team's turn (`queryQueue.ts`). If the turn does not come in time, rejects with 429 if the team uses its whole share, with
+ * 503 if other teams use all capacity. While Elasticsearch is overloaded, a query is repeated, up to six times. When the client disconnects, all is
+ * aborted.
  */
 export interface QueryTurns {
-  /** Runs a query for a whole answer: waits up to two seconds for a turn, and ends five seconds after the call. */
+  /** For a whole answer: waits two seconds at most for a turn, and ends after five. */
   readonly run: RunQuery
-  /** Runs a query for a part of a streamed answer: waits up to 30 seconds for a turn, and ends 35 seconds after the call. */
+  /** For a part of a streamed answer: waits 30 seconds at most, and ends after 35. */
   readonly runPart: RunQuery
   /**
-   * Reserves memory for a whole answer; waits up to two seconds. A later call with more bytes reserves the difference. The returned function, or the
-   * end of the response, releases what this call has reserved.
+   * Reserves memory; waits up to two seconds. A later call with more bytes reserves the difference. The returned function, or the end of the
+   * response, releases it.
    */
   reserve(bytes: number): Promise<() => void>
 }

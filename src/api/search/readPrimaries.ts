@@ -7,13 +7,13 @@ import { ElasticsearchUnavailable, type SearchClient, type SearchRequest } from 
 
 type Shard = NonNullable<SearchRequest['shard']>
 
-/** `isOnly`: the shard has no replica. `searched`: the index or alias to search on this node. */
+/** `isOnly`: the shard has no replica. `searched`: an index or alias. */
 type FoundPrimary = { readonly node: string; readonly isOnly: boolean; readonly searched: string }
 
 const maxCached = 10_000
 /** Before the primary is requested again. */
 const pauseMs = 25
-/** How long a primary without replicas is cached: no other copy can be promoted in its place. */
+/** Of a primary without replicas: no other copy can be promoted. */
 const cacheLifeMs = 1_000
 
 const copySchema = z.object({
@@ -24,17 +24,16 @@ const copySchema = z.object({
 const shardsSchema = z.object({ shards: z.array(z.array(copySchema)).default([]) })
 
 /**
- * Makes a client that sends each search of a shard to the shard's primary. Before each search, it requests from the master which node has the primary;
- * for a shard without replicas, at most once a second. It searches no replicas, because these may show writes that a promotion rolls back:
+ * Sends each search of a shard to its primary, whose node the master names before each search; without replicas, at most once a second. Replicas may
+ * show writes that a promotion rolls back:
  *
  * 1. An indexer writes `a@7` (revision 7 of `a`) to the primary and replica 1. A client reads `a@7` from replica 1.
  * 2. The primary is lost. Replica 2, without `a@7`, is promoted.
- * 3. Replica 1 drops `a@7`. The client, which has seen `a@7`, gets an older state.
+ * 3. Replica 1 drops `a@7`. The client gets an older state.
  *
- * Also, a node that has not noticed its removal by the master would answer from its outdated copy for ever. `elapsedMs`: a monotonic clock.
+ * Also, a node that has not noticed its removal would answer from its outdated copy for ever. `elapsedMs`: a monotonic clock.
  */
 export function readPrimaries(client: SearchClient, elapsedMs: () => number): SearchClient {
-  /** Primaries without replicas. */
   const onlyCopies = new LRUCache<string, { readonly primary: FoundPrimary; readonly requestedMs: number }>({
     max: maxCached,
   })
@@ -43,7 +42,7 @@ export function readPrimaries(client: SearchClient, elapsedMs: () => number): Se
     const name = nameOf(shard)
     const nowMs = elapsedMs()
     const cached = onlyCopies.get(name)
-    // From the cache: only the node. The alias is searched, because it may point to another index by now.
+    // The alias, which may point to another index by now.
     if (cached !== undefined && nowMs - cached.requestedMs < cacheLifeMs)
       return { ...cached.primary, searched: shard.alias }
     const primary = await findPrimary(client, shard, signal)
@@ -54,13 +53,12 @@ export function readPrimaries(client: SearchClient, elapsedMs: () => number): Se
   const send: SearchClient['send'] = async (request, signal) => {
     const { shard, querystring } = request
     if (shard === undefined) return await client.send(request, signal)
-    // Until an answer, another failure than `ignoreMovedPrimary` ignores, or the deadline.
     for (;;) {
       const primary = await primaryOf(shard, signal)
-      // Elasticsearch answers 404 for a missing index, and its own error for a shard without a primary.
+      // Elasticsearch answers with 404, or with its own error.
       if (primary === undefined) return await client.send(request, signal)
       const preference = `_only_nodes:${primary.node}`
-      // Of a primary that was just requested, the index is searched: a node with an outdated cluster state may resolve the alias to a former index.
+      // Of a primary just requested, the index: a node with an outdated cluster state may resolve the alias to a former one.
       const path = request.path.replace(shard.alias, primary.searched)
       const sent = client.send({ ...request, path, querystring: { ...querystring, preference } }, signal)
       const answer = await sent.catch(ignoreMovedPrimary)
@@ -76,12 +74,11 @@ export function readPrimaries(client: SearchClient, elapsedMs: () => number): Se
 
 const nameOf = ({ alias, teamId }: Shard): string => `${alias} ${teamId}`
 
-/** Returns undefined if the node has lost its copy, or has no such index: then the primary is requested again. Throws every other error. */
+/** If the node has lost its copy or index, the primary is requested again. */
 function ignoreMovedPrimary(error: unknown): undefined {
   if (!(error instanceof ElasticsearchUnavailable) || !['no-copy', 'missing-index'].includes(error.reason)) throw error
 }
 
-/** Undefined if the index does not exist, or its shard has no primary on any node. */
 async function findPrimary(
   client: SearchClient,
   { alias, teamId }: Shard,
@@ -93,8 +90,8 @@ async function findPrimary(
 }
 
 /**
- * Requests the copies (primaries and replicas) of all shards of the indices; with `routing: { routing }`, of the one shard of this routing value. Empty
- * if an index does not exist. Throws for an index of an earlier release, which may lack fields that this release searches.
+ * Primaries and replicas of all shards; with `{ routing }`, of one. Empty if an index does not exist. Throws for an index of an earlier release,
+ * which may lack fields that this release searches.
  */
 export async function findCopies(client: SearchClient, aliases: string, routing: object, signal: AbortSignal) {
   const { indexPrefix, hasAnswers, send } = client

@@ -2,17 +2,17 @@ import { clampToInstants, toInstant } from '../../core/model/instant.ts'
 import { type Clause, createdWithin, type TimeSpan } from './clauses.ts'
 import type { KeyRange, ListCounts } from './listSnapshot.ts'
 
-/** Adjacent rows of a list: all of a time span, or, within one millisecond, all between two sort keys (creation time, `|`, id), both inclusive. */
+/** Adjacent rows: all of a time span, or, within one millisecond, all between two sort keys (creation time, `|`, id). */
 type RowGroup = TimeSpan & {
   readonly sortKeys?: { readonly oldest: string; readonly newest: string }
   readonly count: number
-  /** Counts the rows of smaller groups, which together are this group, newest first. */
+  /** Newest first. */
   divide(): Promise<readonly RowGroup[]>
 }
 
-/** Intervals of successive histograms: 90 days, 3 hours, 10 s, 1 ms. The years 0000 to 9999 fit into 65,536 buckets of 90 days. */
+/** Of successive histograms. The years 0000 to 9999 fit into 65,536 buckets of 90 days. */
 const stepsMs = [90 * 86_400_000, 3 * 3_600_000, 10_000, 1]
-/** The most rows that Elasticsearch skips before a page. */
+/** Skipped by Elasticsearch before a page. */
 const maxSkip = 100
 /** A page begins and ends in groups of at most so many rows. */
 const maxGroupRows = 1_000
@@ -21,18 +21,16 @@ const afterAll = '\u{10ffff}'
 
 export interface PageRange {
   readonly total: number
-  /** Undefined for a page past the end of the list. */
+  /** Undefined past the end of the list. */
   readonly range: KeyRange | undefined
 }
 
 /**
- * Finds, by counting, the range of sort keys that contains the `limit` rows from `offset` on:
+ * Finds by counting the range that contains the `limit` rows from `offset` on:
  *
  * 1. Counts the rows of every 90 days.
- * 2. Within the 90 days of the page's first row, counts the rows of every 3 hours, and so on, until the first row is in a small group.
- * 3. Does the same for the page's last row. The range is everything from the one group to the other.
- *
- * So the range has at most `2 * maxGroupRows` rows more than the page.
+ * 2. Within the 90 days of the first row, counts every 3 hours, and so on, until the row is in a small group.
+ * 3. Does the same for the last row. The range, from one group to the other, has at most `2 * maxGroupRows` rows more than the page.
  */
 export async function rangeOfPage(list: ListCounts, offset: number, limit: number): Promise<PageRange> {
   const groups = await groupsByTime(list)
@@ -48,7 +46,7 @@ export const countRows = async (list: ListCounts): Promise<number> => totalOf(aw
 
 const totalOf = (groups: readonly RowGroup[]): number => groups.reduce((sum, { count }) => sum + count, 0)
 
-/** Splits a list, or only the `groups`, into ranges of at most `limit` rows, newest first: joins small groups, and divides large ones. */
+/** Joins small groups, and divides large ones, into ranges of at most `limit` rows, newest first. */
 export async function* rangesOfRows(
   list: ListCounts,
   limit: number,
@@ -72,7 +70,7 @@ export async function* rangesOfRows(
   if (joinedGroups[0] !== undefined) yield joinedRange(joinedGroups[0])
 }
 
-/** Divides a list, or a time span of it, into steps of creation time: first by the longest of `stepsMs`, then by the next ones, then by id. */
+/** Divides by the longest of `stepsMs`, further by the next ones, then by id. */
 async function groupsByTime(
   list: ListCounts,
   span?: TimeSpan,
@@ -87,10 +85,7 @@ async function groupsByTime(
   })
 }
 
-/**
- * Divides the rows of one `millisecond` whose sort keys begin with `prefix`, by the next character. If all have the same next character, the further
- * division skips their whole common prefix at once.
- */
+/** Divides by the character after `prefix`. If all rows have the same, the further division skips their whole common prefix at once. */
 async function groupsById(list: ListCounts, millisecond: TimeSpan, prefix: string): Promise<readonly RowGroup[]> {
   const counts = await list.countByCharacter(prefix)
   return counts.map(({ character, count }) => {
@@ -108,10 +103,7 @@ async function groupsById(list: ListCounts, millisecond: TimeSpan, prefix: strin
   })
 }
 
-/**
- * Finds the group of the row at `offset`, with at most `maxGroupRows` rows. `skip`: how many rows of this group are before that row, at most
- * `mostSkipped`.
- */
+/** `skip`: how many rows of the group come before `offset`, at most `mostSkipped`. */
 async function locate(
   groups: readonly RowGroup[],
   offset: number,
@@ -128,7 +120,6 @@ async function locate(
   throw new Error('the counts of a snapshot do not add up')
 }
 
-/** Matches all rows from the oldest of one group to the newest of another. */
 function clauseBetween(newest: RowGroup, oldest: RowGroup): Clause {
   if (newest.sortKeys === undefined && oldest.sortKeys === undefined)
     return createdWithin({ fromMs: oldest.fromMs, toMs: newest.toMs })
@@ -137,5 +128,5 @@ function clauseBetween(newest: RowGroup, oldest: RowGroup): Clause {
   return { range: { position: { gte, lte } } }
 }
 
-/** What all sort keys of a millisecond begin with. Clamped, because the first step may begin before the first valid instant. */
+/** Clamped, because the first step may begin before the first valid instant. */
 const timePrefix = (epochMs: number): string => `${toInstant(clampToInstants(epochMs))}|`

@@ -10,17 +10,16 @@ import type { QueryTurns, RunQuery } from './queryTurns.ts'
 import { AnswerTooLong, ElasticsearchUnavailable } from './searchClient.ts'
 import { maxPageBytes, type PickRow } from './searchPage.ts'
 
-/** Log positions (partition and offset as one number) of one partition, from `from` (inclusive) to `below` (exclusive). */
+/** Log positions of one partition, from `from` to below `below`. */
 export type PositionRange = { readonly from: LogPosition; readonly below: LogPosition }
 
-/** A search for one page of a walk (`changes.ts`). A walk reads all changes from a cursor to the visible positions at its beginning. */
+/** For one page of a walk (`changes.ts`). */
 export type ChangesSearch = {
   readonly list: VersionedList
   /** The rest of the walk, in ascending order. */
   readonly ranges: readonly PositionRange[]
-  /** As in `PlaceInWalk`, if the first range begins at such a place. */
   readonly afterSortKey: string | undefined
-  /** Whether the first range may fill the page. If so, this range is searched alone first, which is faster. */
+  /** The first range may fill the page: it is searched alone first, which is faster. */
   readonly isLong: boolean
   readonly hasDeletions: boolean
   readonly limit: number
@@ -29,18 +28,18 @@ export type ChangesSearch = {
 }
 
 /**
- * Where a page begins: at a log position; among rows that share this position, after the row with the sort key `afterSortKey` (creation time, then id).
- * Only rows that a rebuild has copied, because the topic was replaced by another log, share a position: 0.
+ * Where a page begins: at a log position; among rows that share it, after the sort key `afterSortKey` (creation time, then id). Only rows that a
+ * rebuild has copied, because the topic was replaced by another log, share a position: 0.
  */
 export type PlaceInWalk = { readonly logPosition: LogPosition; readonly afterSortKey: string | undefined }
 
-/** `next` is undefined if the walk has no more rows. */
+/** `next` is undefined at the end of the walk. */
 export type ChangesPage = { readonly items: readonly Buffer[]; readonly next: PlaceInWalk | undefined }
 
 /** A deletion has no `sortKey`. */
 type RowPlace = { readonly logPosition: LogPosition; readonly sortKey: string | undefined }
 type Row = RowPlace & { readonly item: Buffer }
-/** A row before it is read. `bytes`: undefined for a row that is not large (`largeBytes`). */
+/** `bytes`: undefined for a row that is not large. */
 type ChangeKey = RowPlace & {
   readonly id: EntityId
   readonly changedAt: string
@@ -50,8 +49,8 @@ type ChangeKey = RowPlace & {
 type RowsPage = { readonly rows: readonly Row[]; readonly next: PlaceInWalk | undefined }
 
 /**
- * A page has at most `limit` rows and `maxPageBytes`; a larger row is a page of its own. A walk needs no snapshot: a row that changes before it is
- * read gets a position above the walk's target, and comes in the next walk. If all rows of a page have changed, the next page is read at once.
+ * A page has at most `limit` rows and `maxPageBytes`, or one larger row. A walk needs no snapshot: a row that changes before it is read gets a
+ * position above the walk's target, and comes in the next walk. If all rows of a page have changed, reads the next page.
  */
 export async function searchChanges(changes: ChangesSearch, turns: QueryTurns): Promise<ChangesPage> {
   let { ranges, afterSortKey } = changes
@@ -67,13 +66,12 @@ export async function searchChanges(changes: ChangesSearch, turns: QueryTurns): 
   return { items: [], next: undefined }
 }
 
-/** The rest of the ranges, from `position` on. */
 export const rangesFrom = (ranges: readonly PositionRange[], position: LogPosition): readonly PositionRange[] =>
   ranges
     .map(({ from, below }) => ({ from: from < position ? position : from, below }))
     .filter(({ from, below }) => from < below)
 
-/** The first rows, which fit into a page together; at least one row. */
+/** As many as fit, but at least one. */
 function withinPage({ rows, next }: RowsPage): RowsPage {
   let bytes = 0
   const end = rows.findIndex(({ item }, index) => {
@@ -94,7 +92,7 @@ async function readRowsPage(changes: ChangesSearch, turns: QueryTurns): Promise<
   }
 }
 
-/** One or two searches (`readUpToLimit`). Rejects with `AnswerTooLong` if a search would return more than `mostPartBytes`. */
+/** Rejects with `AnswerTooLong` if a search would return more than `mostPartBytes`. */
 async function readSmallRows(changes: ChangesSearch, turns: QueryTurns): Promise<RowsPage> {
   const mostBytes = Math.min(changes.limit * largeBytes, mostPartBytes)
   const release = await turns.reserve(mostBytes)
@@ -108,7 +106,7 @@ async function readSmallRows(changes: ChangesSearch, turns: QueryTurns): Promise
   return { rows, next: nextAfter(rows, changes.limit) }
 }
 
-/** Reads positions and sizes first, then the rows, in parts of bounded bytes (`readParts`). */
+/** Reads positions and sizes before the rows. */
 async function readByKeys(changes: ChangesSearch, turns: QueryTurns): Promise<RowsPage> {
   const entityPart = changes.view === 'full' ? 'detail' : 'summary'
   const allKeys = await readUpToLimit(changes, (selection) =>
@@ -138,7 +136,7 @@ async function readByKeys(changes: ChangesSearch, turns: QueryTurns): Promise<Ro
   return { rows, next }
 }
 
-/** The first keys whose large rows fit into a page together; at least one key. */
+/** Counts only large rows; at least one key. */
 function keysOfOnePage(keys: readonly ChangeKey[]): readonly ChangeKey[] {
   let largeRowBytes = 0
   const end = keys.findIndex(({ bytes = 0 }, index) => {
@@ -148,15 +146,14 @@ function keysOfOnePage(keys: readonly ChangeKey[]): readonly ChangeKey[] {
   return end === -1 ? keys : keys.slice(0, end)
 }
 
-/** Undefined at the end: the search has returned fewer rows than `limit`. */
 const nextAfter = (rows: readonly RowPlace[], limit: number): PlaceInWalk | undefined =>
   rows.length < limit ? undefined : placeAfter(rows.at(-1))
 
 const sharedPosition = 0
 
 /**
- * After a row that shares position 0 (`PlaceInWalk`), the next page begins at position 0, after the row's sort key. A deletion at position 0 has no
- * sort key and sorts after these rows: after it, the next page begins at position 1.
+ * After a row that shares position 0, the next page begins there, after the row's sort key. A deletion at position 0 has no sort key and sorts after
+ * these rows: the next page begins at position 1.
  */
 function placeAfter(row: RowPlace | undefined): PlaceInWalk | undefined {
   if (row === undefined) return undefined
@@ -165,7 +162,6 @@ function placeAfter(row: RowPlace | undefined): PlaceInWalk | undefined {
   return { logPosition: (logPosition + 1) as LogPosition, afterSortKey: undefined }
 }
 
-/** At most `limit` rows. With `isLong`, reads the other ranges only if the first has fewer rows. */
 async function readUpToLimit<Item>(
   { ranges, afterSortKey, isLong, limit }: ChangesSearch,
   read: (selection: Pick<ChangesSearch, 'ranges' | 'afterSortKey' | 'limit'>) => Promise<readonly Item[]>,
@@ -178,7 +174,7 @@ async function readUpToLimit<Item>(
 
 type Options = Readonly<Record<string, unknown>>
 
-/** Finds live rows, with `hasDeletions` also deletions, by log position. Rejects with `AnswerTooLong` above `maxBytes`. */
+/** Rejects with `AnswerTooLong` above `maxBytes`. */
 function search(
   { list, hasDeletions, ranges, afterSortKey, limit: size }: ChangesSearch,
   options: Options,
@@ -191,7 +187,7 @@ function search(
   const rowsOfTeam = hasDeletions ? anyOf([ofTeam, { term: { 'tombstone.teamId': teamId } }]) : ofTeam
   const inRanges = anyOf(ranges.map(({ from, below }) => ({ range: { logPosition: { gte: from, lt: below } } })))
   const query: Clause = { bool: { filter: [rowsOfTeam, inRanges, ...filter] } }
-  // `position`: the sort key (creation time and id).
+  // `position`: the sort key.
   const paging = { sort: [{ logPosition: 'asc' }, { position: 'asc' }], size, track_total_hits: false }
   const beginning = afterSortKey === undefined ? {} : { search_after: [sharedPosition, afterSortKey] }
   return searchTeam(list, { query, ...paging, ...beginning, ...options }, signal, maxBytes)
@@ -219,7 +215,6 @@ function sortKeyOf({ sort }: Hit): string | undefined {
 
 const placeOf = (hit: Hit): RowPlace => ({ logPosition: logPositionOf(hit), sortKey: sortKeyOf(hit) })
 
-/** Reads the hits of a search with `changeKeysOnly`. A deletion was changed when it was deleted. */
 function changeKeysIn({ hits }: SearchAnswer, entityPart: EntityPart): readonly ChangeKey[] {
   return hits.map((hit) => {
     const [deletedAt] = hit.fields?.['tombstone.deletedAt'] ?? []
@@ -241,7 +236,7 @@ const timeOf = (time: string | undefined): string => {
   throw new ElasticsearchUnavailable('partial', 'a hit has no time of change')
 }
 
-/** Only hits that are not deletions have a summary. */
+/** Deletions have no summary. */
 function changeRowsIn({ hits, summaries }: SearchAnswer, pick: PickRow): readonly Row[] {
   let nextSummary = 0
   return hits.map((hit): Row => {
@@ -277,10 +272,10 @@ const readSummaries: ReadRows = async (changes, keys, mostBytes, runQuery) => {
 }
 
 /**
- * Reads details, which may be newer than their keys. An entity that was deleted since is left out: the deletion comes in the next walk.
+ * Details may be newer than their keys. An entity that was deleted since is left out: the deletion comes in the next walk.
  *
- * Elasticsearch may accept the list document of a record and refuse its detail. The record becomes a dead letter, but its row is found: it gets the
- * former detail; without one, it is left out. When the dead letter is replayed, the row gets a new position, and comes in a later walk.
+ * Elasticsearch may accept a record's list document and refuse its detail; the record becomes a dead letter. Its row gets the former detail, or is
+ * left out. Once the dead letter is replayed, the row comes in a later walk.
  */
 const readDetails: ReadRows = async ({ list, pick }, keys, mostBytes, runQuery) => {
   const liveIds = keys.filter(({ isDeleted }) => !isDeleted).map(({ id }) => id)

@@ -9,39 +9,38 @@ export type SearchRequest = {
   readonly path: string
   readonly querystring?: Readonly<Record<string, string | boolean>>
   readonly body?: Readonly<Record<string, unknown>>
-  /** Only of a request to one team's shard: `readPrimaries.ts` sends it to the shard's primary. `alias`: the searched index, by its read alias or name. */
+  /** Of a request to one team's shard (`readPrimaries.ts`). `alias`: a read alias, or an index. */
   readonly shard?: List & { readonly alias: string }
-  /** Above this, the request rejects with `AnswerTooLong`. */
+  /** Above this, rejects with `AnswerTooLong`. */
   readonly maxBytes?: number
-  /** `send` calls it with an answer of status 200. It throws `ElasticsearchUnavailable` if the answer contains a failure. */
+  /** Throws `ElasticsearchUnavailable` if an answer of status 200 contains a failure. */
   readonly check?: (bytes: Buffer) => void
 }
 
 export type SearchClient = {
   readonly indexPrefix: string
-  /** Whether the indices have the answers of submissions (`INDEX_ANSWERS`). */
+  /** As in `INDEX_ANSWERS`. */
   readonly hasAnswers: boolean
   /** Resolves for status 200 (`bytes`: raw JSON) and 404. Rejects with `ElasticsearchUnavailable`, `AnswerTooLong` or `InvalidSearch`. */
   send(request: SearchRequest, signal: AbortSignal): Promise<{ readonly isFound: boolean; readonly bytes: Buffer }>
 }
 
-/** A team's list, and the client with which it is searched. */
 export type SearchedList = SearchClient &
   List & {
-    /** Read from Redis in one step with list version and watermark, which are true of these indices. Undefined: the read aliases are searched. */
+    /** Read in one step with list version and watermark, which are true of these indices. Undefined: the read aliases are searched. */
     readonly indices: ListIndices | undefined
   }
 
 type UnavailableReason =
-  | 'unreachable' // no connection
-  | 'deadline' // no response in time
-  | 'partial' // an incomplete response
+  | 'unreachable'
+  | 'deadline'
+  | 'partial'
   | 'missing-index' // the index was removed, or the alias points to none
-  | 'older-mapping' // the index is of an earlier release: searches by newer fields would find nothing
-  | 'missing-snapshot' // the point in time has expired
+  | 'older-mapping' // searches by newer fields would find nothing
+  | 'missing-snapshot'
   | 'overloaded' // too little memory or too many requests
   | 'no-copy' // no node, or not the named node, has a copy of the shard
-  | 'refused' // Elasticsearch answered with another error, such as missing permissions
+  | 'refused' // another error, such as missing permissions
 
 /** The message contains nothing of the request, which may contain personal data. */
 export class ElasticsearchUnavailable extends Error {
@@ -54,9 +53,8 @@ export class ElasticsearchUnavailable extends Error {
   }
 }
 
-/** Elasticsearch answers 400: a bug, except where only Elasticsearch can validate a parameter, such as a time zone. */
+/** A bug, except where only Elasticsearch can validate a parameter, such as a time zone. */
 export class InvalidSearch extends Error {
-  /** Of the error, such as `zone_rules_exception`. */
   readonly type: string
 
   constructor(detail: string, type: string) {
@@ -66,12 +64,11 @@ export class InvalidSearch extends Error {
   }
 }
 
-/** The response has more than `maxBytes`. */
 export class AnswerTooLong extends Error {
   override readonly name = 'AnswerTooLong'
 }
 
-/** Sends a request to the team's shard of the list index or detail index (`kind`). Without `indices`, the index is that of the read alias. */
+/** Sends a request to the team's shard of the list or detail index (`kind`). */
 export async function requestShard(
   { indexPrefix, send, type, teamId, indices }: SearchedList,
   kind: DocumentKind,
@@ -87,10 +84,7 @@ export async function requestShard(
   return bytes
 }
 
-/**
- * Shorter than the deadline of a query (5 s), after which the query is aborted. Elasticsearch's client avoids a node after a timeout, but not after an
- * abort, so it would go on sending requests to a node that hangs.
- */
+/** Shorter than a query's deadline (5 s), which aborts: Elasticsearch's client avoids a node that hangs after a timeout, but not after an abort. */
 const requestTimeoutMs = 4_000
 
 export const openSearchClient = (client: Client, indexPrefix: string, hasAnswers: boolean): SearchClient => ({
@@ -119,7 +113,7 @@ export const openSearchClient = (client: Client, indexPrefix: string, hasAnswers
 
 function classifyClientError(error: unknown): unknown {
   if (error instanceof errors.ResponseError) {
-    // Only the type, because the reason may quote the request.
+    // The reason may quote the request.
     const { type, reason } = innermost((error.body as { readonly error?: Cause } | null)?.error ?? {})
     const status = error.statusCode
     const detail = `${status} ${type}`
@@ -144,10 +138,10 @@ const validRequestErrors = new Set([
   'search_phase_execution_exception',
 ])
 
-/** The reason of an error begins so if the node in `preference` has no copy of the shard. */
+/** An error's reason begins so if the node in `preference` has no copy. */
 export const noCopyReason = 'no data nodes with '
 
-/** Too little memory or too many requests, with any status. */
+/** With any status. */
 export const overloads = new Set(['circuit_breaking_exception', 'es_rejected_execution_exception'])
 
 type Cause = {
@@ -157,7 +151,7 @@ type Cause = {
   readonly root_cause?: readonly Cause[]
 }
 
-/** Elasticsearch nests errors: the last cause names the reason. */
+/** The last cause names the reason. */
 function innermost(cause: Cause): Readonly<Record<'type' | 'reason', string>> {
   const innerCause = cause.caused_by ?? cause.root_cause?.[0]
   if (innerCause) return innermost(innerCause)

@@ -7,25 +7,24 @@ import type { ListSnapshot } from './listSnapshot.ts'
 import type { QueryTurns } from './queryTurns.ts'
 import { rangeOfPage } from './rowRanges.ts'
 
-/** `page`: its number; the first page is 1. `limit`: rows of a page. */
+/** `page`: from 1. */
 export type PageRequest = { readonly page: number; readonly limit: number }
 
-/** `total`: all rows of the list, on all pages. `rows`: the rows of the page, or of a part of it, as JSON. */
+/** `total`: of the list. `rows`: of the page or of a part, as JSON. */
 export type RowsFound = { readonly total: number; readonly rows: readonly Buffer[] }
 
-/** A larger page is streamed in parts. A page without large rows is always smaller; a row is large if its summary has more than `largeBytes`. */
+/** A larger page is streamed in parts. A page without large rows is always smaller. */
 export const maxPageBytes = 2 * 1024 * 1024
 
 /**
- * So many bytes of the team's share of 18 MiB (`queryQueue.ts`) are used by the query of a page from a list with large rows: a team reads two such pages at a
- * time. Each takes several searches. Among thousands of long titles, such a search costs Elasticsearch as much as many small pages.
+ * Used of the team's 18 MiB (`queryQueue.ts`): a team reads two such pages at a time. Each takes several searches. Among thousands of long titles, a
+ * search costs as much as many small pages.
  */
 const queryBytesWithLargeRows = 8 * 1024 * 1024
 
-/** The page has more than `maxPageBytes`. */
 export class PageTooLarge extends Error {}
 
-/** One page (`searchPage`), with memory reserved for its bytes. Rejects with `PageTooLarge` above `maxPageBytes`. */
+/** Rejects with `PageTooLarge` above `maxPageBytes`. */
 export async function readPage(
   list: VersionedList,
   filters: Filters,
@@ -41,10 +40,7 @@ export async function readPage(
   )
 }
 
-/**
- * One page, newest first, with the exact total, of the first filter that finds a row. If the page begins before offset `deepPageFrom`, each filter takes
- * one search. A deeper page, or a page of a list with large rows, is found by counting in a snapshot.
- */
+/** Newest first, with the exact total. A deep page, or a page of a list with large rows, is found by counting in a snapshot. */
 export function searchPage(
   list: VersionedList,
   filters: Filters,
@@ -75,11 +71,10 @@ export async function firstFound<Result extends { readonly total: number }>(
 
 const offsetOf = ({ page, limit }: PageRequest): number => (page - 1) * limit
 
-/** How many rows the page has: fewer than `limit` on the last page, none past it. */
 const rowCountOf = (request: PageRequest, total: number): number =>
   Math.min(request.limit, Math.max(0, total - offsetOf(request)))
 
-/** One search for rows and total: with two searches, a change between them would make the total wrong for the rows. */
+/** One search for rows and total: a change between two would make the total wrong for the rows. */
 async function shallowPage(list: VersionedList, filter: Filter, request: PageRequest, signal: AbortSignal) {
   const page = { sort: newestFirst, from: offsetOf(request), size: request.limit, track_total_hits: true }
   const answer = await searchTeam(list, { query: ofTeam(list.teamId, filter), ...page }, signal)
@@ -91,14 +86,13 @@ async function deepPage(snapshot: ListSnapshot, filter: Filter, request: PageReq
   return { total, rows: range === undefined ? [] : await snapshot.rows(filter, range, request.limit, signal) }
 }
 
-/** Reads the sizes of large rows before the rows. */
 async function pageByKeys(snapshot: ListSnapshot, filter: Filter, request: PageRequest, signal: AbortSignal) {
   const { total, keys } = await findPageKeys(snapshot, filter, request, signal)
   if (mostBytesOf(keys) > maxPageBytes) throw new PageTooLarge()
   return { total, rows: keys.length === 0 ? [] : await snapshot.rowsOf(keys, signal) }
 }
 
-/** Reads the keys of a page, with the sizes of large rows, but no rows. */
+/** With the sizes of large rows; reads no rows. */
 export async function findPageKeys(snapshot: ListSnapshot, filter: Filter, request: PageRequest, signal: AbortSignal) {
   const { total, range } = await rangeOf(snapshot, filter, request, signal)
   const keys = range === undefined ? [] : await snapshot.keys(filter, range, request.limit, signal)
@@ -111,7 +105,7 @@ function rangeOf(snapshot: ListSnapshot, filter: Filter, request: PageRequest, s
   return rangeOfPage(counts, offsetOf(request), request.limit)
 }
 
-/** Makes an item of the answer from a row: the same JSON, or only the members of the parameter `fields` (`pickFields`). */
+/** The same JSON, or only the members of the parameter `fields`. */
 export type PickRow = (row: Buffer) => Buffer
 
 export const renderPage = (request: PageRequest, { total, rows }: RowsFound, pick: PickRow): Buffer =>
@@ -143,12 +137,12 @@ const separated = (items: readonly Buffer[]): readonly Buffer[] =>
 const comma = Buffer.from(',')
 const end = Buffer.from(']}')
 
-/** A quarter of the 16 KiB of headers that Node's HTTP clients accept in all. */
+/** A quarter of the headers that Node's HTTP clients accept. */
 const maxLinkBytes = 4_096
 
 /**
- * The `Link` header (RFC 8288), whose URLs repeat the request's other parameters. For a page past the end, `prev` is the last page. Undefined if the
- * header would take more than `maxLinkBytes`. `url`: the list's public URL.
+ * The `Link` header (RFC 8288), with the request's other parameters. Past the end, `prev` is the last page. Undefined above `maxLinkBytes`. `url`:
+ * the list's public URL.
  */
 export function pageLinks(url: string, querystring: string, { page, limit }: PageRequest, totalDocs: number) {
   // URLSearchParams strips one leading question mark, which may belong to the query itself.
@@ -159,7 +153,7 @@ export function pageLinks(url: string, querystring: string, { page, limit }: Pag
   }
   const first = linkTo('first', 1)
   const last = Math.max(1, Math.ceil(totalDocs / limit))
-  // Checked before the other links are made, which takes long with thousands of parameters. The header has two links at least.
+  // Checked first, because the other links take long with thousands of parameters. The header has at least two links.
   if (2 * first.length > maxLinkBytes) return undefined
   const links = [
     first,

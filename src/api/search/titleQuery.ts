@@ -8,28 +8,27 @@ import type { Clause } from './clauses.ts'
  * Words of this file (`titles.ts` has their types):
  *
  * - word: a run of letters, digits or Hangul; a single CJK character; an emoji
- * - spelt: of a word, neither a CJK character nor an emoji. Only spelt words and runs of kana can be misspelt
- * - marked: of a word, with punctuation right before it, as in `.net`
- * - part: typed words without a space between them, such as `quiz`, `e-mail` or 英语四级
- * - reading: the parts of a typed text. A text with grouped digits has two: 10,000 is two words, or 10000
+ * - spelt: neither CJK character nor emoji. Only spelt words and runs of kana can be misspelt
+ * - marked: right after punctuation, as in `.net`
+ * - part: typed words without a space between them, such as `e-mail` or 英语四级
+ * - reading: the parts of a typed text. 10,000 has two readings: two words, or 10000
  * - folded: in lower case, without accents
  */
 
-/** Of a fuzzy query, for each shard: the most terms of the index that it tries. */
+/** Index terms that a fuzzy query tries in each shard. */
 const maxExpansions = 50
-/** So many of the first typed words are free: they may match inside words of the title, and be misspelt. This bounds the cost of a search. */
+/** The first words are free: they may match inside words of the title, and be misspelt. This bounds the cost of a search. */
 const maxFreeWords = 8
-/** Longer texts are searched in pieces: Elasticsearch refuses a wildcard with 315 equal characters. */
+/** Elasticsearch refuses a wildcard with 315 equal characters. */
 const maxWildcardLength = 300
-/** A word or number of at least this length, typed beside CJK characters, may stand elsewhere in the title: 2026期末 finds "期末考试 2026". */
+/** A word at least this long, typed beside CJK characters, may stand elsewhere in the title: 2026期末 finds "期末考试 2026". */
 const minLoneLength = 3
 /** In a shorter word, the first letter must not be misspelt. */
 const minLengthForFirstTypo = 6
 
 /**
- * Matches titles that contain the typed text, or all of its words except stop words, in any order. A free word also matches inside words of the title.
- * If several words were typed, a word of digits, or of one or two letters, matches only beginnings of words. Punctuation matters where it joins words
- * or stands alone.
+ * Matches titles with the typed text, or with all of its words except stop words, in any order. Among several words, a word of digits, or of one or
+ * two letters, matches only beginnings. Punctuation matters where it joins words or stands alone.
  */
 export function exactTitle(teamId: TeamId, typed: string): Clause {
   const terms = termsOf(teamId)
@@ -38,11 +37,11 @@ export function exactTitle(teamId: TeamId, typed: string): Clause {
   const [firstPart] = reading
   // Punctuation alone has no words.
   if (firstPart === undefined) return terms.inRawTitle(folded)
-  // A search by words does not find `tection-law` in "Protection-Law": a text with punctuation between its words may begin inside a word.
+  // A search by words does not find `tection-law` in "Protection-Law".
   const isPunctuated = reading.some((part) => part.slice(1).some(({ gap }) => gap === 'mark'))
-  // A search by words does not find `a+` in "A+B" either: a trailing + or # is part of a word (C++), but not in a title where a letter follows.
+  // Nor `a+` in "A+B": a trailing + or # is part of a word (C++), but not before a letter.
   const endsWithSymbol = /[+#]$/.test(folded)
-  // Nor does it find `ty law` in "Safety Law": the first word is too short to be searched for inside words.
+  // Nor `ty law` in "Safety Law": the first word is too short to be searched inside words.
   const beginsWithShortEnd =
     reading.length > 1 && isWord(firstPart) && !firstPart[0].isMarked && !titles.mayStandInside(firstPart[0])
   return any([
@@ -60,8 +59,7 @@ function exactReading(terms: Terms, reading: readonly titles.SoughtPart[]): Clau
 }
 
 /**
- * For when `exactTitle` finds nothing: a clause with one typo in each word, then one with two typos, which takes four times as long. Empty if no word may
- * be misspelt; only the first clause if the second would be the same.
+ * For when `exactTitle` finds nothing: with one typo in each word, then with two, which takes four times as long. Empty if no word may be misspelt.
  */
 export function similarTitles(teamId: TeamId, typed: string): Clause[] {
   const readings = titles.soughtReadings(typed).map((reading) => typedParts(titles.requiredParts(reading)))
@@ -69,7 +67,7 @@ export function similarTitles(teamId: TeamId, typed: string): Clause[] {
     const terms = termsOf(teamId, maxTypos)
     const clauses = readings.flatMap((parts) =>
       allExactOrSimilar(parts, (part) => ({
-        // `exactTitle` has found nothing: a single part need not be searched exactly again.
+        // A single part was already searched exactly.
         exact: parts.length === 1 ? [] : [exactPart(terms, part)],
         similar: part.isFree ? similarPart(terms, part.words) : [],
       })),
@@ -79,7 +77,7 @@ export function similarTitles(teamId: TeamId, typed: string): Clause[] {
   return isDeepStrictEqual(oneTypo, twoTypos) ? oneTypo : [...oneTypo, ...twoTypos]
 }
 
-/** One clause: every part matches one of its exact or similar clauses. Empty if no part has a similar clause. */
+/** Empty if no part has a similar clause. */
 function allExactOrSimilar<Part>(
   parts: readonly Part[],
   clausesOf: (part: Part) => Record<'exact' | 'similar', Clause[]>,
@@ -91,7 +89,7 @@ function allExactOrSimilar<Part>(
 
 type TypedPart = { readonly words: titles.SoughtPart; readonly isFirst: boolean; readonly isFree: boolean }
 
-/** A run of kana counts as one word, and so does a run of other CJK characters. */
+/** A run of kana, or of other CJK characters, counts as one word. */
 function typedParts(parts: readonly titles.SoughtPart[]): TypedPart[] {
   let wordCount = 0
   return parts.map((words, index) => {
@@ -112,8 +110,8 @@ const exactWord = (terms: Terms, word: titles.TitleWord): Clause =>
   titles.mayStandInside(word) ? terms.containing(word.text) : terms.starting(word.text)
 
 /**
- * Matches the words of a part as one word: `e-mail` finds "email", `covid19` finds "COVID-19". If punctuation stands between them, and their joined text
- * is shorter than `minWordLength`, the text must be a whole word: `a/b` finds "ab", not "about". Empty if the words cannot be joined.
+ * Matches the words of a part as one word: `e-mail` finds "email". With punctuation between them, a text shorter than `minWordLength` must be a whole
+ * word: `a/b` finds "ab", not "about".
  */
 function exactJoined(terms: Terms, words: titles.SoughtPart): Clause[] {
   if (!titles.areJoinable(words)) return []
@@ -122,10 +120,7 @@ function exactJoined(terms: Terms, words: titles.SoughtPart): Clause[] {
   return [titles.lengthOf(text) < titles.minWordLength ? terms.equal(text) : terms.starting(text)]
 }
 
-/**
- * Each typed CJK character must be adjacent to at least one of the neighbours it was typed with: 四级英语 finds 英语四级, 学数 does not find 数学. With
- * `mayBeginInside`, a spelt word before the first CJK character may begin inside a word of the title.
- */
+/** Each CJK character must be adjacent to a neighbour it was typed with: 四级英语 finds 英语四级, 学数 does not find 数学. */
 function besideNeighbours(terms: Terms, words: titles.SoughtPart, mayBeginInside = false): Clause {
   const [first, ...others] = words
   if (others.length === 0) return first.kind === 'emoji' ? terms.equal(first.text) : terms.starting(first.text)
@@ -143,11 +138,10 @@ function besideNeighbours(terms: Terms, words: titles.SoughtPart, mayBeginInside
   return all(clauses)
 }
 
-/** Pair n is of the items n and n + 1. So an item is in one or two pairs: with the item before it, and with the item after it. */
+/** Pair n is of the items n and n + 1. */
 const pairsWith = <Pair>(index: number, pairs: readonly Pair[]): readonly Pair[] =>
   pairs.slice(Math.max(0, index - 1), index + 1)
 
-/** Clauses of which one must match; empty if nothing in the part may be misspelt or joined. */
 function similarPart(terms: Terms, words: titles.SoughtPart): Clause[] {
   if (!words.every(titles.isSpelt)) return similarKana(terms, words)
   if (isWord(words)) return similarWord(terms, words[0])
@@ -163,7 +157,7 @@ function similarWord(terms: Terms, word: titles.TitleWord): Clause[] {
   return [...(pairs.length < 2 ? [] : [inPairs(terms, pairs)]), ...similarText(terms, word.text)]
 }
 
-/** Each Hangul syllable must be adjacent to one of its neighbours: 한국어능력시험 finds "한국어 능력 시험". `pairs`: all pairs of adjacent syllables. */
+/** Each Hangul syllable must be adjacent to a neighbour: 한국어능력시험 finds "한국어 능력 시험". */
 const inPairs = (terms: Terms, pairs: readonly string[]): Clause =>
   all(Array.from({ length: pairs.length + 1 }, (_, syllable) => terms.joined(...pairsWith(syllable, pairs))))
 
@@ -171,48 +165,44 @@ function similarText(terms: Terms, text: string): Clause[] {
   const length = titles.lengthOf(text)
   const mistakes = titles.allowedMistakes(text)
   return [
-    // Of titles, only pieces of these lengths are indexed as joined text.
+    // Only pieces of these lengths are indexed as joined text.
     ...(length < titles.minJoinedLength || length > titles.pieceLength ? [] : [terms.joined(text)]),
     ...(mistakes === 0 ? [] : [terms.similar('titleWords', text, mistakes)]),
     ...(mistakes === 0 || length <= titles.minStartLength ? [] : [terms.similar('titleStarts', text, 1)]),
   ]
 }
 
-/** Only kana may be misspelt; other characters must match. */
 const similarKana = (terms: Terms, words: titles.SoughtPart): Clause[] =>
   allExactOrSimilar(titles.kanaParts(words), (part) => ({
     exact: [isWord(part) ? exactWord(terms, part[0]) : besideNeighbours(terms, part)],
     similar: part.every(titles.isKana) ? similarText(terms, titles.textOf(part)) : [],
   }))
 
-/** Whether a part is a single word that may be joined or misspelt. */
 const isWord = (part: titles.SoughtPart): boolean => part.length === 1 && titles.isSpelt(part[0])
 
-/** Clauses on the index terms (words, joined words, pairs of characters) of a team's titles; a term has no space. */
+/** Clauses on the index terms of a team's titles; no term has a space. */
 interface Terms {
-  /** A word begins with the text. */
   starting(text: string): Clause
-  /** A word contains the text. */
   containing(text: string): Clause
   /** A word, or a pair of characters, is the text. */
   equal(text: string): Clause
-  /** One of the texts is two or three adjacent words joined, or a pair of syllables. */
+  /** Two or three adjacent words joined, or a pair of syllables. */
   joined(...texts: readonly string[]): Clause
-  /** The folded title, with a space before every word, contains the text. */
+  /** The folded title, with a space before every word. */
   inFoldedTitle(text: string): Clause
-  /** The folded title with its punctuation contains the text. */
+  /** The folded title with its punctuation. */
   inRawTitle(text: string): Clause
-  /** A word (`titleWords`), or the beginning of a word (`titleStarts`), differs from the text by at most so many typos. */
+  /** A word (`titleWords`), or its beginning (`titleStarts`), has at most so many typos. */
   similar(field: 'titleWords' | 'titleStarts', text: string, mistakes: number): Clause
 }
 
 function termsOf(teamId: TeamId, maxTypos = 0): Terms {
-  // Each indexed term begins with the team's salt, so that a query skips most terms of other teams.
+  // Each term begins with the team's salt, so that a query skips most terms of other teams.
   const salt = titles.titleSalt(teamId)
-  // Long words are indexed in overlapping pieces of twice `pieceLength`, so that any text of `pieceLength` is within one of these pieces.
+  // Long words are indexed in overlapping pieces of twice `pieceLength`: any text of `pieceLength` is within one.
   const eachPiece = (text: string, clauseOf: (piece: string) => Clause, length = titles.pieceLength): Clause =>
     all(titles.piecesOf(text, length).map(clauseOf))
-  /** A term of the field contains the text. `length`: of the pieces in which a long text is searched. */
+  /** `length`: of the pieces of a long text. */
   const anywhere = (field: string, text: string, length?: number): Clause => {
     const escaped = (piece: string): string => piece.replace(/[*?\\]/g, '\\$&')
     return eachPiece(text, (piece) => ({ wildcard: { [field]: { value: `${salt}*${escaped(piece)}*` } } }), length)

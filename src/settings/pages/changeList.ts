@@ -3,10 +3,10 @@ import type { KeyChange } from '../keyAudit.ts'
 import type { Messages } from './english.ts'
 import { timeIn } from './parts.ts'
 
-/** How many changes are shown at once; a click shows the others. */
+/** A click shows the others. */
 const shownAtOnce = 10
 
-/** The latest changes of a team's keys, newest first. `changes`: undefined if they cannot be read. */
+/** `changes`: newest first; undefined if they cannot be read. */
 export function changeList(changes: readonly KeyChange[] | undefined, messages: Messages): Html | '' {
   if (changes === undefined || changes.length === 0) return ''
   const { title, more } = messages.changes

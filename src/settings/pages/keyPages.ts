@@ -9,12 +9,10 @@ import type { Messages } from './english.ts'
 import { stillUsed, useFacts } from './keyUse.ts'
 import { csrfField, type Page, timeIn, type UrlOf } from './parts.ts'
 
-/** A key as the pages show it. */
 export type ListedKey = UsedKey & {
   readonly shownState: 'active' | 'expired' | 'revoked'
   /** Undefined if it could not be read. */
   readonly use: ReadKeyUse | undefined
-  /** When the key was listed (epoch ms). */
   readonly listedAtMs: number
 }
 
@@ -26,7 +24,6 @@ export function listedKey(key: UsedKey, use: ReadKeyUse | undefined, nowMs: numb
 
 export type CreateFailure = keyof Messages['create']['problems']
 
-/** Why a key was not replaced. */
 export type ReplaceFailure = keyof Messages['create']['notReplaced']
 
 export type CreateForm = {
@@ -37,19 +34,14 @@ export type CreateForm = {
   readonly problem?: CreateFailure
 }
 
-/** What the page of all keys shows. */
 type KeysView = {
-  /** The token that the session's forms must send. */
   readonly csrf: string
   readonly keys: readonly ListedKey[]
-  /** Undefined when all slots are in use. A key that is being created uses a slot before it is in `keys`. */
+  /** Undefined when all slots are in use, also by keys in creation, which are not in `keys` yet. */
   readonly form: CreateForm | undefined
-  /** The first day on which a new key may expire. */
   readonly today: string
   readonly notice: keyof Messages['notices'] | undefined
-  /** Newest first; undefined if they could not be read. */
   readonly changes: readonly KeyChange[] | undefined
-  /** Why the key was not replaced, after a failed replacement. */
   readonly notReplaced?: ReplaceFailure | undefined
 }
 
@@ -184,7 +176,7 @@ ${csrfField(csrf)}<button data-variant="danger">${texts.submit}</button>
   }
 }
 
-/** The only page that shows a plaintext key. `replaced`: the name of the key that it replaces. */
+/** The only page that shows a plaintext key. */
 export const createdPage = (
   name: string,
   plaintext: string,

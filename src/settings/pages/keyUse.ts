@@ -11,7 +11,7 @@ const minutesOfDay = 1_440
 export const standsStill = ({ askedAt }: Pick<FeedRead, 'askedAt'>, nowMs: number): boolean =>
   nowMs - Date.parse(askedAt) > hourMs
 
-/** What a key was used for, as `<div>`s of a list of facts. */
+/** As `<div>`s of a list of facts. */
 export function useFacts({ lastDay, feeds }: ReadKeyUse, isActive: boolean, nowMs: number, messages: Messages): Html {
   const { use } = messages.keys
   const refused = [
@@ -29,10 +29,8 @@ function feedText({ askedAt, readTo }: FeedRead, isStill: boolean, messages: Mes
   return isStill ? html`${until} <small class="still">${use.still} ${timeIn(messages, askedAt)}</small>` : until
 }
 
-/** `listedAtMs`: when the page was made (epoch ms). */
 type StillUsed = Pick<UsedKey, 'lastUsedAt'> & { readonly use: ReadKeyUse | undefined; readonly listedAtMs: number }
 
-/** Whether a key that has a replacement is still used: its requests in the last hour, and its last use. */
 export function stillUsed({ use, lastUsedAt, listedAtMs }: StillUsed, messages: Messages): string {
   const { replaced, neverUsed } = messages.keys
   if (lastUsedAt === null) return neverUsed
@@ -44,7 +42,7 @@ export function stillUsed({ use, lastUsedAt, listedAtMs }: StillUsed, messages: 
   return requests === undefined || idleMs < hourMs ? lastUsed : `${replaced.idle} ${lastUsed}`
 }
 
-/** The time since an event, in minutes, hours or days; at least a minute, because events are known to the minute. */
+/** At least a minute, because events are known to the minute. */
 export function agoIn({ language }: Messages, ms: number): string {
   const format = new Intl.RelativeTimeFormat(language)
   const minutes = Math.max(1, Math.floor(ms / 60_000))

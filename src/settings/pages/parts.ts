@@ -3,10 +3,10 @@ import { type Html, html } from '../../core/pages/html.ts'
 import { chinese } from './chinese.ts'
 import { english, type Messages } from './english.ts'
 
-/** The texts of the settings area in each language; the first is the default. */
+/** The first is the default. */
 export const catalogues = [english, chinese] as const satisfies readonly Messages[]
 
-/** A time for people, in UTC, to the minute: `21 Nov 2026, 10:00 UTC`. */
+/** Such as `21 Nov 2026, 10:00 UTC`. */
 export function timeIn({ language }: Messages, instant: Instant): Html {
   const format = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
   return html`<time datetime="${instant}">${format.format(Date.parse(instant))} UTC</time>`
@@ -14,10 +14,10 @@ export function timeIn({ language }: Messages, instant: Instant): Html {
 
 export type Page = { readonly title: string; readonly content: Html }
 
-/** The URL of a path in the settings area, relative to a page: a proxy may serve the settings area below a path of its own. */
+/** Relative to a page: a proxy may serve the settings area below a path of its own. */
 export type UrlOf = (path: string) => string
 
-/** The URLs for the page at `path`: from `/keys/key_1/revoke`, `/keys` is `../../keys`. */
+/** From `/keys/key_1/revoke`, `/keys` is `../../keys`. */
 export const urlsFrom = (path: string): UrlOf => {
   const up = '../'.repeat(path.split('/').length - 2) || './'
   return (to) => up + to.slice(1)
