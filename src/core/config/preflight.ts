@@ -7,18 +7,18 @@ import type { Config, Engine } from './config.ts'
 
 export type Address = { readonly host: string; readonly port: number }
 
-/** Certificates and key in PEM. `ca` defaults to Node's authorities. */
+/** PEM. `ca` defaults to Node's authorities. */
 export type Tls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key'>
 
-/** How a starting process checks an engine's certificates, and the settings by which the engine admits this process. */
+/** How a starting process checks an engine's certificates, and the settings by which the engine admits it. */
 export type EngineProbe = {
   readonly engine: Engine
-  /** The setting of the certificate authorities for this engine. */
+  /** Of the certificate authorities for this engine. */
   readonly caSetting: keyof Config
-  /** The setting of this process's own certificate. Missing for an engine to which it sends none. */
+  /** Of this process's certificate; missing for an engine that gets none. */
   readonly certificateSetting?: keyof Config
   readonly tls: Tls
-  /** TLS addresses, whose certificates are checked. */
+  /** Their certificates are checked. */
   readonly addresses: readonly Address[]
   /** Resolves with the problem of the setting that the engine rejects; undefined if it accepts all. Rejects when the engine is unreachable. */
   tryCredentials(signal: AbortSignal): Promise<Problem | undefined>
@@ -30,14 +30,11 @@ export type ProbeOutcome =
   | { readonly kind: 'rejected'; readonly problem: Problem }
   | { readonly kind: 'unreachable' }
 
-/**
- * How long a probe waits for an engine. A service starts even if an engine hangs, and repeats the probe with `probeLater`. A command can do nothing without its
- * engines, so it waits longer.
- */
+/** A service starts even if an engine hangs, and repeats the probe with `probeLater`. A command can do nothing without its engines, so it waits longer. */
 export const probeDeadlineMs = { service: 3_000, command: 10_000 }
 const retryMs = 2_000
 
-/** Checks certificates and credentials once. An engine that has not answered after `deadlineMs`, or when `stop` aborts, is `unreachable`. */
+/** Checks once. An engine that has not answered after `deadlineMs`, or when `stop` aborts, is `unreachable`. */
 export async function probe(
   engine: EngineProbe,
   deadlineMs = probeDeadlineMs.service,
@@ -46,11 +43,11 @@ export async function probe(
   const deadline = AbortSignal.timeout(deadlineMs)
   const signal = stop === undefined ? deadline : AbortSignal.any([deadline, stop])
   const credentials = engine.tryCredentials(signal)
-  // It is awaited only after the certificates; a rejection until then must not count as unhandled.
+  // Awaited only after the certificates: until then, a rejection must not count as unhandled.
   credentials.catch(() => undefined)
-  // How long an engine gets to judge the certificate of this process.
+  // For the engine to judge this process's certificate.
   const judgementMs = Math.ceil(deadlineMs / 3)
-  // An address that does not answer is no problem: `tryCredentials` rejects if no address answers.
+  // An address that does not answer is no problem: `tryCredentials` rejects if none answers.
   const certificateProblems = await Promise.all(
     engine.addresses.map((address) => certificateProblem(engine, address, signal, judgementMs)),
   )
@@ -74,7 +71,7 @@ export async function probeLater(
   }
 }
 
-/** The problem if this process rejects the engine's certificate, or the engine rejects the certificate of this process within `judgementMs`. */
+/** If this process rejects the engine's certificate, or the engine rejects that of this process within `judgementMs`. */
 async function certificateProblem(
   engine: EngineProbe,
   { host, port }: Address,
@@ -84,12 +81,12 @@ async function certificateProblem(
   const socket = connect({
     host,
     port,
-    // The certificate is checked below: as an error of the socket, an untrusted certificate would look like any other failure.
+    // Checked below: as an error of the socket, an untrusted certificate would look like any other failure.
     rejectUnauthorized: false,
     ...(isIP(host) === 0 && { servername: host }),
     ...engine.tls,
   })
-  // In TLS 1.3 the client is connected before the engine has checked the client's certificate. If the engine accepts it, it sends a session.
+  // In TLS 1.3 the client is connected before the engine has checked its certificate. An engine that accepts it sends a session.
   const sessionReceived = once(socket, 'session', {
     signal: AbortSignal.any([signal, AbortSignal.timeout(judgementMs)]),
   })
@@ -113,7 +110,7 @@ function authorityProblem({ engine, caSetting }: EngineProbe, { host, port }: Ad
     : { path: caSetting, rule: `does not vouch for the certificate of ${host}:${port} (${code})` }
 }
 
-/** Finds the TLS alert by which the engine rejects the certificate of this process. */
+/** From the TLS alert. */
 function clientCertificateProblem(
   { engine, tls, certificateSetting: path }: EngineProbe,
   message: string,
@@ -130,7 +127,7 @@ export async function aborted(signal: AbortSignal): Promise<never> {
   throw signal.reason
 }
 
-/** Host and port of a URL; an IPv6 address without its brackets. */
+/** An IPv6 address without its brackets. */
 export function addressIn(url: string, defaultPort: number): Address {
   const { hostname, port } = new URL(url)
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) || defaultPort }

@@ -6,12 +6,12 @@ import { escapeOf } from '../json/iJson.ts'
 export const createLog = ({ name, level }: { name: string; level: string }, stream: DestinationStream): Logger =>
   pino({ level, base: { name }, serializers: { err: (error: unknown) => describeError(error) } }, stream)
 
-/** How many causes of an error, and their causes, are logged: a chain of causes may be circular. */
+/** Causes per error: a chain of causes may be circular. */
 const maxDepth = 4
-/** Errors whose messages quote the text that could not be parsed. */
+/** Their messages quote the text that could not be parsed. */
 const quotingErrors = new Set(['SyntaxError', 'SerializationError', 'DeserializationError'])
 
-/** A summary without data that was sent, read or stored. */
+/** Without data that was sent, read or stored. */
 export function summaryOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error
   if (error instanceof errors.ResponseError)
@@ -37,8 +37,8 @@ const kindOf = (type: unknown): string | undefined =>
   typeof type === 'string' && /^\w+$/.test(type) ? type : undefined
 
 /**
- * An error for the log, without what clients attach to errors: the Redis client attaches a command's arguments, such as a password; the Elasticsearch client
- * attaches the bodies of request and response, even to messages.
+ * Without what clients attach to errors: the Redis client a command's arguments, such as a password; the Elasticsearch client the bodies of request and
+ * response, even in messages.
  */
 function describeError(error: unknown, depth = 0): Readonly<Record<string, unknown>> {
   if (!(error instanceof Error)) return { type: typeof error }
@@ -54,15 +54,14 @@ function describeError(error: unknown, depth = 0): Readonly<Record<string, unkno
   }
 }
 
-/** The stack without its first lines, which repeat the message. */
+/** The stack's first lines repeat the message. */
 const framesOf = ({ stack = '' }: Error): string => (stack.match(/^[ \t]+at .*/gm) ?? []).join('\n')
 
-/** Control characters, and Unicode's line ends. */
 const unprintable = /[\p{C}\p{Zl}\p{Zp}]/gu
 
 /** One line, safe for a terminal: control characters become U+FFFD. */
 export const printable = (text: string): string => text.replace(unprintable, '\ufffd')
 
-/** A line of JSON, safe for a terminal: control characters become escapes. */
+/** JSON, safe for a terminal: control characters become escapes. */
 export const jsonLine = (value: unknown): string =>
   `${JSON.stringify(value).replace(unprintable, (character) => character.split('').map(escapeOf).join(''))}\n`

@@ -4,25 +4,24 @@ import { type FeedRead, feedsIn } from './readKeyUse.ts'
 import type { RedisConnection } from './redis.ts'
 import { scanHashes } from './scanHashes.ts'
 
-/** A change feed that a key reads. */
 export type Follower = FeedRead & { readonly teamId: TeamId; readonly keyId: EntityId }
 
 export type Followers = {
-  /** How many keys have read a change feed since the given time. */
+  /** Keys that have read a change feed since the given time. */
   readonly keys: number
-  /** False if there may be more: counting was ended by its bound, or by `signal`. */
+  /** False if there may be more: the bound or `signal` ended the count. */
   readonly isComplete: boolean
-  /** Those that are furthest behind, first the ones that have never read to the end of their feed. */
+  /** Those furthest behind, first those that have never read to the end. */
   readonly slowest: readonly Follower[]
 }
 
 const maxKeys = 100_000
-/** The followers are sorted, and cut to those asked for, whenever there are so many of them. */
+/** When so many are found, they are sorted, and cut to those requested. */
 const sortFrom = 1_000
 
 /**
- * Reads which keys have asked for changes since a time (`KeyUse` shares that once a minute). Costs a pass over all names in Redis: call it rarely. Ends, with
- * what it has found, when `signal` aborts.
+ * Which keys have requested changes since a time (shared once a minute). Costs a pass over all names in Redis: call it rarely. Ends, with what it has found,
+ * when `signal` aborts.
  */
 export async function readFollowers(
   redis: RedisConnection,
@@ -52,5 +51,4 @@ export async function readFollowers(
 const byReadTo = (a: Follower, b: Follower): number =>
   compare(a.readTo ?? '', b.readTo ?? '') || compare(a.askedAt, b.askedAt)
 
-/** Instants sort by time as text. */
 const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b))

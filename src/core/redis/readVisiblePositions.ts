@@ -12,11 +12,11 @@ import { type RedisConnection, script } from './redis.ts'
 import { readServing } from './serving.ts'
 import type { CursorKey } from './visiblePositions.ts'
 
-/** The times up to which the serving generation (the four indices that requests search) is complete. */
+/** The times up to which the serving generation is complete. */
 export type VisibleTimes = {
-  /** The lowest time (epoch ms) of all partitions; undefined while a partition has no time, or deletions may be missing. */
+  /** The lowest time (epoch ms); undefined while a partition has none, or deletions may be missing. */
   readonly watermarkMs: number | undefined
-  /** Everything that was appended to the partition before this time (epoch ms) is searchable; undefined if the partition has no such time. */
+  /** Everything that was appended to the partition before this time (epoch ms) is searchable; undefined if unknown. */
   timeMs(type: EntityType, partition: number): number | undefined
 }
 
@@ -36,10 +36,10 @@ export async function readVisibleTimes(redis: RedisConnection): Promise<VisibleT
   }
 }
 
-/** Every record below offset `position` is searchable. Everything that was appended before `timeMs` (epoch ms; 0 if unknown) is below `position`. */
+/** Every record below offset `position` is searchable. Everything appended before `timeMs` (epoch ms; 0 if unknown) is below it. */
 export type VisiblePosition = { readonly position: number; readonly timeMs: number }
 
-/** The published positions of a generation, by partition. Leaves out partitions without a position. */
+/** By partition; without partitions that have no position. */
 export async function readPublishedPositions(
   { client, keys }: RedisConnection,
   type: EntityType,
@@ -50,19 +50,19 @@ export async function readPublishedPositions(
   return new Map(partitions.map((name) => [Number(name), positionIn(name, (field) => fields[field])]))
 }
 
-/** `readField` returns the value of a field of the hash `visiblePositions` (redisKeys.ts). */
+/** `readField`: reads the hash `visiblePositions` (redisKeys.ts). */
 const positionIn = (partition: number | string, readField: (field: string) => string | undefined): VisiblePosition => ({
   position: Number(readField(String(partition))),
   timeMs: Number(readField(`${partition}@`) ?? 0),
 })
 
-/** What a change feed needs of a team's list. Read in one script: version and positions are true of these indices. */
+/** Read in one script: version and positions are true of these indices. */
 export type VisibleList = {
   readonly version: ListVersion
   /** Physical names: the aliases may point to another generation. */
   readonly indices: ListIndices
   readonly cursorKey: CursorKey
-  /** The position of partition 0, of partition 1, and so on, up to the last partition of the topic. */
+  /** Of every partition of the topic, in order. */
   readonly partitions: readonly VisiblePosition[]
 }
 
@@ -77,8 +77,8 @@ if generation then positions = redis.call('HGETALL', ARGV[2] .. generation) end
 return {freshness, positions}`)
 
 /**
- * Call this before the search, so that the search finds everything below the positions. `visible` is undefined in three cases: no generation serves, a
- * partition has no position (which does not mean position 0), or deletions may be missing.
+ * Call this before the search, which then finds everything below the positions. `visible` is undefined if no generation serves, a partition has no position
+ * (which is not position 0), or deletions may be missing.
  */
 export async function readVisibleList(
   redis: RedisConnection,

@@ -6,9 +6,9 @@ import type { RedisConnection } from './redis.ts'
 export const rebuildPhases = ['prepare', 'fill', 'compare', 'switch', 'remove'] as const
 export type RebuildPhase = (typeof rebuildPhases)[number]
 
-/** How far a rebuild has come. Of its phase: `done` records or documents of `total`, and how many a second of late; null where unknown. */
+/** `done` records or documents of `total` in this phase, and how many a second of late; null where unknown. */
 export type RebuildProgress = {
-  /** The number of the new generation; null before it exists. */
+  /** Null before the new generation exists. */
   readonly generation: number | null
   readonly phase: RebuildPhase
   readonly done: number | null
@@ -16,7 +16,7 @@ export type RebuildProgress = {
   readonly perSecond: number | null
 }
 
-/** `ageMs`: the time since the rebuild has stored this, by the clock of Redis alone. */
+/** `ageMs`: since the rebuild has stored this, by the clock of Redis. */
 export type ReportedRebuild = RebuildProgress & { readonly ageMs: number }
 
 /** As long as positions of its generation are stored. */
