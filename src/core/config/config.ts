@@ -11,10 +11,8 @@ import {
 } from './secretFiles.ts'
 import { beginsLikeOurs, unknownNameProblems } from './unknownNames.ts'
 
-/** By the setting of its address. */
 export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
 
-/** What a process cannot do without: an engine, or the sign-in of team owners. */
 export type Need = Engine | 'sign-in'
 
 const topics = {
@@ -90,7 +88,6 @@ export type Config = Settings & {
 /** With the present content of its files. Clients read it whenever they connect. */
 export const latest = <Given extends Partial<Config>>(config: Given): Given | Config => config.files?.latest() ?? config
 
-/** Without `REDIS_URL_FILE` and the like (`fileVariables`). */
 export const variableNames: ReadonlySet<string> = new Set(Object.keys(environmentSchema.shape))
 
 /** Returns every problem at once, each with the variable's name as its path. */
@@ -142,7 +139,7 @@ const setTogether: readonly (readonly string[])[] = [
   ['REDIS_SENTINELS', 'REDIS_SENTINEL_NAME'],
   ...clientCertificates,
 ]
-/** Variables that only these mechanisms read. */
+/** Only these mechanisms read the variables. */
 const mechanismVariables = [
   { mechanisms: ['plain', 'scram-sha-256', 'scram-sha-512'], names: ['KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] },
   {
@@ -156,7 +153,7 @@ const alternatives = [
   ['ELASTICSEARCH_API_KEY', 'ELASTICSEARCH_USERNAME'],
   ['SIGN_IN_SECRET', 'SIGN_IN_JWKS_URL'],
 ] as const
-/** A variable of certificates; the URL that must then use TLS, and its protocol. */
+/** A variable of certificates, and the URL that must then use TLS. */
 const requiringTls = [
   ['ELASTICSEARCH_CA_FILE', 'ELASTICSEARCH_URL', 'https:'],
   ['REDIS_CA_FILE', 'REDIS_URL', 'rediss:'],
@@ -219,7 +216,6 @@ const usersIn = (urls: readonly string[]): string[] =>
     return username === '' ? [] : [`${username}:${password}`]
   })
 
-/** A client certificate without its own key. */
 const keyProblems = (environment: Environment): Problem[] =>
   clientCertificates.flatMap(([certificate, path]) => {
     // Parsed again: the schema returns no values at all if one variable is invalid.
@@ -260,7 +256,7 @@ function topicProblems(environment: Environment): Problem[] {
   return names.flatMap((name, at) => {
     const twin = names.slice(0, at).find((earlier) => topicOf.get(earlier) === topicOf.get(name))
     if (twin === undefined) return []
-    // One of the two may have its default: the problem names the other.
+    // One of the two may have its default.
     const isDefault = environment[name] === undefined
     return [{ path: isDefault ? twin : name, rule: `must differ from ${isDefault ? name : twin}` }]
   })

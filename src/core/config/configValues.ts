@@ -4,7 +4,7 @@ import { isIP, isIPv6 } from 'node:net'
 import { z } from 'zod'
 import { attempt, parsed } from '../model/schema.ts'
 
-/** Comma-separated, without blanks and empty items. */
+/** Without blanks and empty items. */
 export const itemsOf = (value: string | undefined): string[] =>
   (value ?? '')
     .split(',')
@@ -31,7 +31,6 @@ export const flagOn = setting(trueOrFalse.default(true))
 const checked = (isValid: (value: string) => boolean, error: string) =>
   z.string().refine(isValid, { error, abort: true })
 const matching = (pattern: RegExp, rule: string) => z.string().regex(pattern, rule)
-/** It goes into an HTTP header. */
 export const apiKey = matching(/^[\x21-\x7e]+$/, 'must be ASCII characters without spaces')
 export const indexPrefix = matching(
   /^[a-z0-9][a-z0-9_-]{0,99}$/,
@@ -62,7 +61,6 @@ const isHost = (value: string): boolean => isIP(value) !== 0 || hostNamePattern.
 export const host = checked(isHost, 'must be an IP address or a host name, without a port')
 export const hostNames = list(matching(hostNamePattern, 'must be host names without ports, separated by commas'))
 
-/** `redis.example:6379`, or `[::1]:6379`. */
 const hostAndPortPattern = /^(?:\[(?<address>[^\s\]]+)\]|(?<name>[^\s/:@[\]]+)):(?<digits>\d+)$/
 export function hostAndPort(value: string): { readonly host: string; readonly port: number } | undefined {
   const { address, name = address, digits = '' } = hostAndPortPattern.exec(value)?.groups ?? {}

@@ -13,18 +13,17 @@ export type Tls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key'>
 /** How a starting process checks an engine's certificates, and the settings by which the engine admits it. */
 export type EngineProbe = {
   readonly engine: Engine
-  /** Of the certificate authorities for this engine. */
   readonly caSetting: keyof Config
-  /** Of this process's certificate; missing for an engine that gets none. */
+  /** Missing for an engine to which this process sends no certificate. */
   readonly certificateSetting?: keyof Config
   readonly tls: Tls
-  /** Their certificates are checked. */
+  /** Of which the certificates are checked. */
   readonly addresses: readonly Address[]
-  /** Resolves with the problem of the setting that the engine rejects; undefined if it accepts all. Rejects when the engine is unreachable. */
+  /** Resolves with the problem of a setting that the engine rejects. Rejects when the engine is unreachable. */
   tryCredentials(signal: AbortSignal): Promise<Problem | undefined>
 }
 
-/** `problem`: the setting that the engine rejects, or the certificate that this process rejects, and why. */
+/** A setting that the engine rejects, or a certificate that this process rejects. */
 export type ProbeOutcome =
   | { readonly kind: 'accepted' }
   | { readonly kind: 'rejected'; readonly problem: Problem }
@@ -34,7 +33,7 @@ export type ProbeOutcome =
 export const probeDeadlineMs = { service: 3_000, command: 10_000 }
 const retryMs = 2_000
 
-/** Checks once. An engine that has not answered after `deadlineMs`, or when `stop` aborts, is `unreachable`. */
+/** An engine that has not answered after `deadlineMs`, or when `stop` aborts, is `unreachable`. */
 export async function probe(
   engine: EngineProbe,
   deadlineMs = probeDeadlineMs.service,
@@ -45,7 +44,6 @@ export async function probe(
   const credentials = engine.tryCredentials(signal)
   // Awaited only after the certificates: until then, a rejection must not count as unhandled.
   credentials.catch(() => undefined)
-  // For the engine to judge this process's certificate.
   const judgementMs = Math.ceil(deadlineMs / 3)
   // An address that does not answer is no problem: `tryCredentials` rejects if none answers.
   const certificateProblems = await Promise.all(
@@ -59,7 +57,7 @@ export async function probe(
   }
 }
 
-/** Repeats the probe until the engine accepts or rejects the settings. Rejects once `signal` aborts. */
+/** Rejects once `signal` aborts. */
 export async function probeLater(
   engine: EngineProbe,
   signal: AbortSignal,
@@ -71,7 +69,7 @@ export async function probeLater(
   }
 }
 
-/** If this process rejects the engine's certificate, or the engine rejects that of this process within `judgementMs`. */
+/** If this process rejects the engine's certificate, or the engine its own within `judgementMs`. */
 async function certificateProblem(
   engine: EngineProbe,
   { host, port }: Address,
@@ -110,7 +108,6 @@ function authorityProblem({ engine, caSetting }: EngineProbe, { host, port }: Ad
     : { path: caSetting, rule: `does not vouch for the certificate of ${host}:${port} (${code})` }
 }
 
-/** From the TLS alert. */
 function clientCertificateProblem(
   { engine, tls, certificateSetting: path }: EngineProbe,
   message: string,
@@ -121,7 +118,7 @@ function clientCertificateProblem(
   return { path, rule: `${rule}, by ${engine}` }
 }
 
-/** Rejects with the reason of `signal` once it aborts; never resolves. */
+/** Never resolves. */
 export async function aborted(signal: AbortSignal): Promise<never> {
   if (!signal.aborted) await once(signal, 'abort')
   throw signal.reason

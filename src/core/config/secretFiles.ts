@@ -24,11 +24,10 @@ export const fileVariables: ReadonlyMap<string, string> = new Map(secrets.map((n
 type WithSecrets = {
   /** With the content of files, without line breaks at their ends. */
   readonly values: Environment
-  /** Variable whose value could not be read → problem. */
+  /** By the variable whose value could not be read. */
   readonly problems: ReadonlyMap<string, Problem>
 }
 
-/** Reads the files that variables such as `REDIS_URL_FILE` name. */
 export function readSecretFiles(environment: Environment): WithSecrets {
   const values: Record<string, string | undefined> = { ...environment }
   const problems = new Map<string, Problem>()
@@ -50,7 +49,6 @@ export type ConfigResult<Settings> =
   | { readonly ok: true; readonly config: Settings }
   | { readonly ok: false; readonly problems: readonly Problem[] }
 
-/** Settings, some of them from files that may be replaced while the process runs. */
 export interface ReloadedSettings<Settings> {
   /** Reads the files at most once a second: may be called for every request. */
   latest(): Settings
@@ -60,7 +58,6 @@ export interface ReloadedSettings<Settings> {
 
 const rereadMs = 1_000
 
-/** `initial`: until the files are read again. `read`: reads them with all other settings. */
 export function reloadedSettings<Settings>(
   initial: Settings,
   read: () => ConfigResult<Settings>,

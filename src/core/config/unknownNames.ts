@@ -28,7 +28,6 @@ export const unknownNameProblems = (environment: Environment, variableNames: Rea
     .filter((name) => beginsLikeOurs(name) && !isKnown(name, variableNames))
     .map((path) => ({ path, rule: 'begins like a variable of Tidemark, but is none' }))
 
-/** Also `LOGLEVEL`, without the underscore. */
 export const beginsLikeOurs = (name: string): boolean =>
   beginnings.some((beginning) =>
     beginning.endsWith('_')

@@ -11,8 +11,8 @@ export type EntityPart = 'summary' | 'detail'
 export const largeBytes = 16 * 1024
 
 /**
- * The sort key of lists: creation time, then id, as one text; no position in Kafka. With a numeric time in a field of its own, Elasticsearch would not stop
- * after the first rows of the sorted index: page 1 of a large team would take five times as long.
+ * The sort key of lists: creation time, then id, as one text. With a numeric time in a field of its own, Elasticsearch would not stop after the first rows of
+ * the sorted index: page 1 of a large team would take five times as long.
  */
 export const position = (createdAt: Instant, id: string): string => `${createdAt}|${id}`
 

@@ -12,7 +12,6 @@ import { addressIn, type EngineProbe } from '../config/preflight.ts'
 import type { Problem } from '../model/schema.ts'
 import { printable } from '../monitoring/log.ts'
 
-/** `requestTimeout`: in ms. */
 export type RequestOptions = { readonly signal: AbortSignal; readonly requestTimeout?: number }
 
 /** Parses answers, except those requested `asBytes`: parsing would reorder names and lose digits of documents, which the API serves byte for byte. */
@@ -29,14 +28,13 @@ export const asBytes = ({ connectionPool }: Client) => ({ context: bytesContext,
 
 /**
  * Works around three bugs of `UndiciConnection`:
- * - When a caller aborts its request, the client marks the node as dead. Here, `RequestAbortedError` does not count against the node.
+ * - When a caller aborts its request, the client marks the node as dead. `RequestAbortedError` does not count against the node.
  * - When a request times out, the connection dispatches `abort` on the caller's signal, which ends everything else that listens to it. Here each request has
  *   its own signal.
  * - A request ends after the client's timeout even if its own is longer. Here the client's bounds only the pause between two parts of a body.
  */
 class AbortableConnection extends UndiciConnection {
   constructor({ timeout: bodyTimeout, ...options }: ConstructorParameters<typeof UndiciConnection>[0]) {
-    // An option of undici that the client's type lacks.
     super({ ...options, agent: { bodyTimeout } as UndiciAgentOptions })
   }
 
@@ -85,10 +83,10 @@ async function readAtMost(body: AsyncIterable<Buffer>, maxBytes = Number.POSITIV
   return Buffer.concat(parts)
 }
 
-/** Begins the error for an answer longer than `maxResponseSize`, as in the client. */
+/** As in the client. */
 export const tooLongMessage = 'The content length'
 
-/** The client alone would always send its first credentials, but files of secrets may change. */
+/** The client would always send its first credentials, but files of secrets may change. */
 const authenticating = (config: Config): typeof AbortableConnection =>
   class extends AbortableConnection {
     protected override read(params: ConnectionRequestParams, options: ConnectionRequestOptions): Promise<unknown> {
@@ -102,7 +100,6 @@ const authenticating = (config: Config): typeof AbortableConnection =>
     }
   }
 
-/** The client has no default: an unanswered request would wait for ever. */
 export const defaultRequestTimeoutMs = 60_000
 
 /** The client retries only requests with `maxRetries`. */

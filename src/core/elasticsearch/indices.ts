@@ -25,7 +25,6 @@ export type ListIndices = { readonly index: string; readonly details: string }
 /** `<number>-<fingerprint>`. The fingerprint distinguishes a generation's indices from earlier ones of the same names. */
 export type GenerationTag = Branded<string, 'GenerationTag'>
 
-/** A file in the folder `mappings`. */
 export type IndexDefinition = {
   readonly version: number
   readonly settings: Readonly<Record<string, unknown>>

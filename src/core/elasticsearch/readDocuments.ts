@@ -7,7 +7,6 @@ import type { PhysicalIndex } from './indices.ts'
 
 export type StoredDocument = {
   readonly id: DocumentId
-  /** The revision of the entity. */
   readonly version: number
   /** JSON: the source as it was indexed, or its requested members; empty if none were requested. */
   readonly source: string
@@ -23,7 +22,6 @@ async function textOf(client: Client, request: TransportRequestParams, options: 
   return Buffer.from(bytes).toString()
 }
 
-/** `hit`: members of a search hit or of a document of `_mget` → their JSON. */
 const documentOf = (hit: ReadonlyMap<string, string>): StoredDocument => ({
   id: JSON.parse(hit.get('_id') ?? '""') as DocumentId,
   version: Number(hit.get('_version')),
@@ -81,12 +79,11 @@ type ScanQuery = Pick<estypes.SearchRequest, 'query' | 'slice' | 'preference' | 
 /** Of a point in time, after its last request. */
 const keepAlive = '2m'
 const partBytes = 1024 * 1024
-/** The size of the sources is not known yet. */
 const firstSize = 10
 
 /**
- * Yields all matching documents of an index at one point in time, unordered, in parts of about a megabyte and at most `size` documents. Without sources, only
- * `size` bounds the first part.
+ * Yields all matching documents at one point in time, unordered, in parts of about a megabyte and at most `size` documents. Without sources, only `size` bounds
+ * the first part.
  */
 export async function* scan(
   client: Client,
@@ -114,7 +111,6 @@ export async function* scan(
       const answer = rawMembers(text)
       id = JSON.parse(answer.get('pit_id') ?? JSON.stringify(id)) as string
       const rawHits = rawMembers(answer.get('hits') ?? '').get('hits')
-      // Not the end of the scan.
       if (rawHits === undefined) throw new Error(`Elasticsearch answered a search of ${index} without hits`)
       const hits = rawElements(rawHits).map(rawMembers)
       if (hits.length > 0) yield hits.map(documentOf)
@@ -129,6 +125,6 @@ export async function* scan(
   }
 }
 
-/** As many documents of the last part's average size as fill a part, but at most twice as many as the last part had. */
+/** As many of the last part's average size as fill a part, but at most twice as many as in the last part. */
 export const nextSize = (documents: number, bytes: number): number =>
   Math.max(1, Math.min(2 * documents, Math.floor((documents * partBytes) / bytes)))

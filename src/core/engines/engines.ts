@@ -7,7 +7,7 @@ import { kafkaSink } from '../kafka/sink.ts'
 import { type KafkaSource, kafkaSource } from '../kafka/source.ts'
 import { connectRedis, redisProbe } from '../redis/redis.ts'
 
-/** No call waits for an engine: Redis connects in the background, the other clients at first use; all reconnect. */
+/** No call waits for an engine: Redis connects in the background, the others at first use; all reconnect. */
 export const configuredEngines = {
   elasticsearch: connectElasticsearch,
   redis: connectRedis,

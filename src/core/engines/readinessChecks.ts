@@ -46,7 +46,6 @@ export const isolatedNodesAnswerNothing =
   async (signal) => {
     // At most one attempt for each node.
     const options = { signal, maxRetries: client.connectionPool.size - 1 }
-    // Less than the deadline of a check.
     const timeout = { master_timeout: '1s' } as const
     try {
       const [{ number_of_nodes: nodes = 1 }, { transient, persistent, defaults }] = await Promise.all([
@@ -61,7 +60,6 @@ export const isolatedNodesAnswerNothing =
         `${noMasterBlock} is ${value}, but must be all in a cluster of ${nodes} nodes: a node without its master answers searches with old data`,
       )
     } catch (error) {
-      // Another check reports this.
       if (error instanceof errors.ConnectionError || error instanceof errors.NoLivingConnectionsError) return passed
       return failed(`cannot be checked: ${summaryOf(error)}`)
     }

@@ -3,10 +3,10 @@ import { isIP } from 'node:net'
 import { type PlainAnswer, type Refuse, refusal, statusOf } from './clientErrors.ts'
 import { hostnameOf, type ListenAddress, serve } from './httpServer.ts'
 
-/** Path → handler, which gets the query. */
+/** By path. */
 export type AdminPages = ReadonlyMap<string, (query: URLSearchParams) => Promise<PlainAnswer>>
 
-/** `allowedHosts`: names that `Host` may have, besides `localhost`, `host` and every IP address. */
+/** `allowedHosts`: besides `localhost`, `host` and every IP address. */
 type AdminAddress = ListenAddress & { readonly host: string; readonly allowedHosts: readonly string[] }
 
 /**
@@ -33,7 +33,7 @@ export async function serveAdmin({ host, port, allowedHosts }: AdminAddress, pag
   return await serve(listener, { host, port }, answerClientError)
 }
 
-/** Harmless: DNS rebinding needs a host name. */
+/** DNS rebinding needs a host name. */
 const isAddress = (host: string): boolean => isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0
 
 const plainText = { 'Content-Type': 'text/plain; charset=utf-8' }

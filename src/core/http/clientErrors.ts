@@ -30,7 +30,7 @@ export const refusal = (status: number, headers: Headers, body: string): PlainAn
   body,
 })
 
-/** Logs each client error like a request. `allow`: the `Allow` header of a 405. */
+/** `allow`: the `Allow` header of a 405. */
 export const refuseAndLog =
   (log: Logger, headers: Headers, allow: string, bodyOf: (reason: ClientError) => string): Refuse =>
   (reason) => {
@@ -59,13 +59,12 @@ export function reasonOf(error: ParseError): ClientError | undefined {
   return code === 'HPE_INVALID_METHOD' && isRequestLine(error) ? 'method' : 'no-http'
 }
 
-/** The first `maxUrlBytes` begin with a method, and no line ends. */
 function isUrlTooLong({ rawPacket }: ParseError): boolean {
   const firstLine = rawPacket?.subarray(0, maxUrlBytes).toString('latin1') ?? ''
   return /^[A-Z]+ /.test(firstLine) && !firstLine.includes('\n')
 }
 
-/** The parser stopped in a well-formed request line: only its method is unknown. */
+/** Then only the method is unknown. */
 function isRequestLine({ rawPacket, bytesParsed = 0 }: ParseError): boolean {
   if (rawPacket === undefined) return false
   const from = rawPacket.subarray(0, bytesParsed).lastIndexOf('\n') + 1

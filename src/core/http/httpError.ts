@@ -2,7 +2,6 @@ export type HttpErrorDetails<Rejection extends string = string> = {
   readonly headers?: Readonly<Record<string, string>>
   /** The label `reason` of `tidemark_http_rejected_total`; without it, the request is not counted. */
   readonly rejection?: Rejection
-  /** For the log only. */
   readonly cause?: unknown
 }
 

@@ -6,9 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Refuse, reasonOf, render } from './clientErrors.ts'
 import { type Reading, readSince, sentOn, usualPatienceMs } from './slowReaders.ts'
 
-/** `stopServing` cuts off answers that are unfinished by then. */
 const stopDeadlineMs = 6_000
-/** For requests that clients are just sending. */
 const maxLingerMs = 1_000
 /** Without traffic for this long during a request, a connection is closed, unless bytes wait for the client (`slowReaders.ts`). */
 export const stallMs = 60_000
@@ -20,7 +18,6 @@ const maxConnections = 20_000
 /** A longer header of `preferences` is ignored: libraries may parse it in quadratic time. */
 const maxPreferenceBytes = 1_024
 const preferences = ['accept', 'accept-encoding', 'accept-language', 'prefer'] as const
-/** A name of 253 characters, a colon and five digits. */
 const maxHostBytes = 260
 
 /** Port 0: any free one. No host: all interfaces. */
@@ -36,7 +33,6 @@ export async function serve(
   refuse: Refuse,
   patienceMs = () => usualPatienceMs,
 ): Promise<ResettingServer> {
-  /** Of each connection, until the answer is sent. */
   const latest = new WeakMap<Duplex, Exchange>()
   const handle: RequestListener = (request, response) => {
     const { socket } = request
@@ -126,10 +122,9 @@ export function cutOff({ req }: ServerResponse): void {
   else req.socket.destroy()
 }
 
-/** Ends unfinished answers: by `cutOff` at a timeout or stop; by TCP RST, after the response has emitted `slow`, if the client reads too slowly. */
+/** Cuts off unfinished answers, and resets slow readers after their response has emitted `slow`. */
 export class ResettingServer extends Server {
   readonly #unfinished = new Set<ServerResponse>()
-  /** At the last check. */
   #readings: ReadonlyMap<Socket, Reading> = new Map()
   #keepsAlive = true
 
@@ -161,7 +156,6 @@ export class ResettingServer extends Server {
     this.#readings = readings
   }
 
-  /** From now on, answers that have not begun carry `Connection: close`. */
   endKeepAlive(): void {
     this.#keepsAlive = false
     for (const response of this.#unfinished) response.shouldKeepAlive = false

@@ -17,7 +17,6 @@ export interface RequestMetrics<Reason extends string> {
   readonly rejected: (reason: Reason) => void
 }
 
-/** `reasons`: why requests may be rejected. */
 export function requestMetrics<Reason extends string>(
   registry: Registry,
   reasons: Iterable<Reason>,
@@ -44,7 +43,7 @@ export function requestMetrics<Reason extends string>(
   }
 }
 
-/** Set by @koa/router: the routes that match the path. */
+/** As @koa/router sets it. */
 type Matched = { readonly matched?: readonly { readonly path: string | RegExp }[] }
 
 /** For any method; undefined without a matching route, or before routing. */
@@ -85,7 +84,7 @@ type ObservedState = {
 
 /**
  * Sets `X-Request-Id`, and measures and logs each request once its answer was sent or aborted. The log line contains no URL, header, parameter or body, which
- * may contain keys, sign-in tokens, sessions and personal data. `furtherMembers`: of the log line.
+ * may contain keys, sign-in tokens, sessions and personal data.
  */
 export const observeRequests =
   <State extends ObservedState>(

@@ -4,8 +4,8 @@ import type { Socket } from 'node:net'
 export const floorBytesPerSecond = 5_000
 /**
  * How far a client may be behind the floor before its connection is reset. After a minute in which it read 100,000 bytes, 20 seconds' worth, it is 40 seconds
- * behind. At 10,000 bytes a second, it gets a page of 1.5 MiB, even if the server sees its progress late. (On loopback, the kernel accepts 1.5 MB at once, and
- * reports no progress until some of it is read.)
+ * behind. At 10,000 bytes a second, it gets a page of 1.5 MiB, even if the server sees its progress late: on loopback, the kernel accepts 1.5 MB at once, and
+ * reports no progress until some of it is read.
  */
 export const usualPatienceMs = 180_000
 
@@ -15,13 +15,9 @@ type Sent = { readonly acceptedBytes: number; readonly waitingBytes: number }
 /** `behindMs`: how far the client is behind the floor. */
 export type Reading = Sent & { readonly behindMs: number }
 
-/**
- * `before`: the reading `elapsedMs` ago; undefined at the first check. Time counts only while bytes wait: a client that has read everything is not behind,
- * however slow it was.
- */
+/** `before`: the reading `elapsedMs` ago. Time counts only while bytes wait: a client that has read everything is not behind, however slow it was. */
 export function readSince(before: Reading | undefined, sent: Sent, elapsedMs: number): Reading {
   if (before === undefined || before.waitingBytes === 0 || sent.waitingBytes === 0) return { ...sent, behindMs: 0 }
-  // At the speed of the floor.
   const readMs = ((sent.acceptedBytes - before.acceptedBytes) / floorBytesPerSecond) * 1_000
   return { ...sent, behindMs: Math.max(0, before.behindMs + elapsedMs - readMs) }
 }

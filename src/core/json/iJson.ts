@@ -2,8 +2,8 @@ import { isAscii } from 'node:buffer'
 import { isHexDigit } from './scanner.ts'
 
 /*
- * I-JSON (RFC 7493) forbids half a surrogate pair in a string, such as "\ud83d". Rows of NDJSON must contain no line end of Unicode: Node's readline and
- * Python's `splitlines` split there. Answers of respondents contain both; a single one makes a warehouse refuse a whole load.
+ * I-JSON (RFC 7493) forbids half a surrogate pair in a string. Rows of NDJSON must contain no line end of Unicode, where Node's readline and Python's
+ * `splitlines` split. Answers of respondents contain both; a single one makes a warehouse refuse a whole load.
  */
 
 const backslash = 0x5c
@@ -41,7 +41,7 @@ function withoutHalves(json: Buffer): Buffer {
   for (let at = json.indexOf(backslash); at < json.length; at++) {
     if (json[at] !== backslash) continue
     const half = halfAt(json, at)
-    // Another escape, such as `\\`, whose second byte begins none.
+    // Another escape; the second byte of `\\` begins none.
     if (half === undefined) at++
     else if (half === 'high' && halfAt(json, at + escapeLength) === 'low') at += 2 * escapeLength - 1
     else {

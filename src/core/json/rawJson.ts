@@ -16,7 +16,6 @@ export function rawMembers(text: string): ReadonlyMap<string, string> {
   return members
 }
 
-/** Empty for other JSON values. */
 export function rawElements(text: string): string[] {
   const elements: string[] = []
   walk(text, skipSpace(text, 0), (at, name) => {
@@ -38,12 +37,12 @@ export function renderObject(members: Iterable<readonly [name: string, raw: stri
 export const withoutTabs = (text: string): string => (/[\n\r\t]/.test(text) ? text.replace(/[\n\r\t]/g, '') : text)
 
 /**
- * Leaves of each repeated name only the last value, at the place of the first, as JSON.parse does: Elasticsearch rejects repeated names. Recursive: the caller
- * bounds the nesting.
+ * Leaves of each repeated name only the last value, at the place of the first, as JSON.parse does: Elasticsearch rejects repeated names. The caller bounds the
+ * nesting.
  */
 export const withoutRepeatedNames = (text: string): string => cleanValue(text, skipSpace(text, 0)).raw ?? text
 
-/** `raw`: undefined if no name is repeated. `end`: the offset after the value. */
+/** `raw`: undefined if no name is repeated. */
 type Cleaned = { readonly raw: string | undefined; readonly end: number }
 
 function cleanValue(text: string, from: number): Cleaned {
@@ -67,8 +66,8 @@ function cleanValue(text: string, from: number): Cleaned {
 }
 
 /**
- * Calls `visit` for each value in the object or array at `from`; `visit` returns the offset after the value. Returns the offset after the object or array;
- * `from` for other values.
+ * `visit` is called with the offset of each value in the object or array at `from`, and returns the offset after it. Returns the offset after the object or
+ * array; `from` for other values.
  */
 function walk(text: string, from: number, visit: (at: number, name: string | undefined) => number): number {
   const first = text[from]
@@ -118,7 +117,6 @@ function skipValue(text: string, from: number): number {
   return at
 }
 
-/** After a number, true, false or null. */
 const afterScalar = /[\s,}\]:]/
 
 /** Iterative: a skipped value may be nested to any depth. */

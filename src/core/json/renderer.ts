@@ -8,7 +8,7 @@ export type Rendered = { readonly summary: Buffer; readonly detail: Buffer; read
 
 const digestCharacters = 16
 
-/** Copies one served member. `before`: what precedes its value, such as `{"id":` or `,"title":`. `members`: only these of its value are copied. */
+/** `before`: what precedes the value, such as `{"id":` or `,"title":`. `members`: only these of the value are copied. */
 type Step = { readonly before: Buffer; readonly ordinal: number; readonly members: readonly Step[] | undefined }
 
 const nullText = Buffer.from('null')
@@ -16,9 +16,8 @@ const closing = Buffer.from('}')
 
 /**
  * Renders the record value that `scanner` read last, by copying the bytes of its served members. Missing members become null.
- * Members that follow each other in the record as in the answer are copied in one piece. The answer is to contain `"id":"a","title":"b"`, and in the record,
- * the value of `title` starts 9 bytes after the end of that of `id`. `,"title":` takes 9 bytes, so nothing else is between the values, and all of
- * `"a","title":"b"` can be copied.
+ * Members that follow each other in the record as in the answer are copied in one piece. If the answer is to contain `"id":"a","title":"b"`, and in the record,
+ * the value of `title` starts 9 bytes after the end of that of `id`, nothing but `,"title":` is between them, and all of `"a","title":"b"` can be copied.
  */
 export class RecordRenderer {
   readonly scanner: Scanner
@@ -29,7 +28,7 @@ export class RecordRenderer {
   /** Grows if necessary. Only the first `#outputLength` bytes count. */
   #output = Buffer.allocUnsafe(64 * 1024)
   #outputLength = 0
-  /** The next piece of scanned bytes to copy, which the next member may extend. Without a piece, `#pendingEnd` is -1. */
+  /** The piece of scanned bytes to copy next, which the next member may extend. Without a piece, `#pendingEnd` is -1. */
   #pendingStart = 0
   #pendingEnd = none
 
@@ -48,15 +47,15 @@ export class RecordRenderer {
   }
 
   /**
-   * Rewrites a value that the schema accepts as simple JSON, and scans it. Returns undefined, or the path of a member that Elasticsearch would reject: it is
-   * nested too deep, or has too long a number.
+   * Rewrites a value as simple JSON, and scans it. Returns undefined, or the path of a member that Elasticsearch would reject: it is nested too deep, or has
+   * too long a number.
    */
   scanNormalised(text: string): readonly string[] | undefined {
     const isAccepted = this.scanner.read(Buffer.from(normalise(withoutTabs(text), this.#shape)))
     return isAccepted ? undefined : this.scanner.rejectedPath
   }
 
-  /** The number under which the scanner stores where a value is. Throws without a member at this path. */
+  /** Throws without a member at this path. */
   ordinalOf(...path: readonly string[]): number {
     let shape: Shape | undefined = this.#shape
     let ordinal: number | undefined
@@ -121,7 +120,6 @@ export class RecordRenderer {
     }
   }
 
-  /** Appends the pending piece, then `text`. */
   #put(text: Buffer): void {
     if (this.#pendingEnd !== none) this.#append(this.scanner.bytes, this.#pendingStart, this.#pendingEnd)
     this.#pendingEnd = none
@@ -174,8 +172,8 @@ const stepsOf = (served: Served, { members }: Shape, makeMember: MakeMember): St
   })
 
 /**
- * Rewrites valid JSON for the scanner: members of the shape only, each name once, with its last value, without escapes. Integers lose fraction and exponent,
- * which clients with integer types reject: `1e3` becomes `1000`. Other values stay as written.
+ * Keeps only members of the shape, each name once, with its last value, without escapes. Integers lose fraction and exponent, which clients with integer types
+ * reject: `1e3` becomes `1000`.
  */
 function normalise(text: string, { members }: Shape): string {
   const raw = rawMembers(text)

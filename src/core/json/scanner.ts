@@ -15,7 +15,6 @@ const nine = 0x39
 const upperE = 0x45
 const lowerE = 0x65
 const space = 0x20
-/** Of null, true and false. */
 const n = 0x6e
 const t = 0x74
 const f = 0x66
@@ -28,7 +27,7 @@ const maxSafeCharacters = 15
 /** An offset where there is no value, or no simple JSON. */
 export const none = -1
 
-/** The served members of an object, in order: names, or pairs of the name of an object and its own served members. */
+/** Names, or pairs of the name of an object and its own served members, in order. */
 export type Served = readonly ServedMember[]
 type ServedMember = string | readonly [name: string, members: Served]
 
@@ -49,7 +48,6 @@ export type Shape = {
 
 export type Member = {
   readonly name: Buffer
-  /** The scanner stores the offsets of its value under this number. */
   readonly ordinal: number
   readonly kind: Kind
   readonly shape: Shape | undefined
@@ -59,9 +57,8 @@ export type Member = {
 
 /**
  * Finds the values of known members in one pass over simple JSON: known members have the expected types; known names appear once and without escapes; white
- * space is spaces only; nesting and numbers are within the limits of Elasticsearch. `RecordRenderer` rewrites other JSON first. Bytes that `read` accepts are
- * JSON if they are valid UTF-8.
- * The methods `#read…` and `#skip…` return the offset after what they read; -1 (`none`) if it is not simple JSON.
+ * space is spaces only; nesting and numbers are within the limits of Elasticsearch. Bytes that `read` accepts are JSON if they are valid UTF-8.
+ * `#read…` and `#skip…` return the offset after what they read; -1 if it is not simple JSON.
  */
 export class Scanner {
   readonly #shape: Shape
@@ -70,7 +67,7 @@ export class Scanner {
   bytes: Buffer = Buffer.alloc(0)
   /** Read last; at the start of an object, its shape. Its `next` is expected next. Undefined after an unknown member. */
   #last: Shape | Member | undefined
-  /** Of the known member whose value `read` rejected; empty without one. */
+  /** Of a known member with a rejected value. */
   rejectedPath: string[] = []
 
   constructor(shape: Shape, memberCount: number) {
@@ -257,7 +254,6 @@ function kindBeginningWith(code: number | undefined): Exclude<Kind, 'integer' | 
 }
 
 const u = 0x75
-/** After a backslash, except `u`. */
 const escapes = new Set(Buffer.from('"\\/bfnrt'))
 
 /** In bytes, from `at` after the backslash; 0 if invalid. */

@@ -15,7 +15,6 @@ export type Cluster = {
   retrier<Answer>(attempt: (bail: (error: unknown) => never) => Promise<Answer>): Promise<Answer>
   addTargetTopic(topic: string): Promise<void>
   refreshMetadata(): Promise<void>
-  /** Leader's node id → its partitions. */
   findLeaderForPartitions(topic: string, partitions: readonly number[]): Readonly<Record<string, readonly number[]>>
   findBroker(node: { readonly nodeId: string }): Promise<Broker>
   disconnect(): Promise<void>

@@ -70,7 +70,6 @@ export function groupMember(kafka: Kafka, options: GroupOptions): GroupMember {
     allowAutoTopicCreation: false,
     retry: { restartOnFailure: async () => false },
   })
-  /** Resolved once `run` is to end. */
   const ended = Promise.withResolvers<void>()
   ended.promise.catch(() => undefined)
   subscribeToEvents(consumer, options, ended.reject)
@@ -138,7 +137,6 @@ function subscribeToEvents(consumer: Consumer, options: GroupOptions, onFailure:
     try {
       options.onBatchEnd(payload, toOffset(payload.firstOffset), toOffset(payload.lastOffset))
     } catch (error) {
-      // KafkaJS would only log the error.
       onFailure(error)
     }
   })

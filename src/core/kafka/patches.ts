@@ -43,10 +43,10 @@ type FetchExchange<Answer> = { readonly response: { decode(bytes: Buffer): Promi
  * - It takes minutes for some thousands of headers.
  * - One damaged batch fails the whole fetch.
  * - It fetches again and again the offsets that compaction has removed.
- * - It returns records of an aborted transaction if a fetch begins inside several transactions.
+ * - It returns aborted records if a fetch begins inside several transactions.
  */
 export function replaceFetchDecoder(): void {
-  // Returns bytes: only `decodeAnswer` has the requested offset, from which records are decoded.
+  // Only `decodeAnswer` has the requested offset, from which records are decoded.
   replaceModule('protocol/requests/fetch/v4/decodeMessages', () => async (answer: KafkaJsDecoder): Promise<Buffer> => {
     const size = answer.readInt32()
     return size > 0 && answer.canReadBytes(size) ? answer.readBytes(size) : Buffer.alloc(0)
@@ -75,7 +75,7 @@ async function decodeAnswer(answer: FetchAnswer, { topics }: FetchRequest) {
   return { ...answer, responses }
 }
 
-/** Error code of a damaged log. KafkaJS would fail the fetch of every partition; here this one gets an undecodable placeholder. */
+/** KafkaJS would fail the fetch of every partition; here this one gets an undecodable placeholder. */
 const corruptMessage = 2
 
 async function decodeFetched(partition: PartitionAnswer, from: bigint | undefined) {
@@ -106,7 +106,7 @@ export function keepHeaders(): void {
         const { headers } = record
         if (!(headers instanceof RecordHeaders)) return encode(record)
         const bare = encode({ ...record, headers: {} }).buffer
-        // A record begins with its length, a varint: only its last byte is below 0x80. A record without headers ends with their number, a zero.
+        // A record begins with its length, a varint: only its last byte is below 0x80. Without headers, it ends with their number, a zero.
         const lengthEndsAt = bare.findIndex((byte) => byte < 0x80) + 1
         const body = bare.subarray(lengthEndsAt, -1)
         const count = varintOf(headers.count)

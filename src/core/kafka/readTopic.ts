@@ -90,7 +90,6 @@ function* recordsIn(
     if (undecodable !== undefined)
       throw new Error(`${topic}/${partition}: ${undecodable.message}`, { cause: undecodable })
     const record = sourceRecord(topic, partition, message)
-    // Batches may begin before the span, and end after it.
     if (record.offset >= from && record.offset < to && !isPlaceholder(message)) yield record
     if (record.offset + 1n >= to) return
   }

@@ -131,7 +131,6 @@ function addWithGap(record: FetchedRecord, offsets: DecodedOffsets, records: Fet
   offsets.next = offset + 1n
 }
 
-/** Undefined for a record below the offset `from`. */
 async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigint): Promise<FetchedRecord | undefined> {
   const length = bytes.varint()
   if (length < 0 || length > bytes.end - bytes.at) throw new Error('a record is cut off')
@@ -219,7 +218,6 @@ const abortMarkerKey = Buffer.from([0, 0, 0, 0])
 export function withoutAborted(records: readonly FetchedRecord[], transactions: readonly AbortedTransaction[]) {
   if (transactions.length === 0) return records
   const upcoming = transactions.toSorted((a, b) => Number(BigInt(a.firstOffset) - BigInt(b.firstOffset)))
-  /** Producers inside an aborted transaction. */
   const abortedProducers = new Set<string>()
   return records.map((record) => {
     const { offset, key, isControlRecord } = record

@@ -10,8 +10,8 @@ export type NewRecord = {
 
 export interface KafkaSink {
   /**
-   * Resolves once all in-sync replicas have the records (acks=all). Rejects after six failed attempts at a record, each of up to ten seconds; earlier records
-   * stay appended.
+   * Resolves once all in-sync replicas have the records. Rejects after six failed attempts at a record, each of up to ten seconds; earlier records stay
+   * appended.
    */
   readonly append: (records: readonly NewRecord[]) => Promise<void>
   readonly disconnect: () => Promise<void>

@@ -15,7 +15,7 @@ import { partitionName, type TopicPartition } from './sourceRecord.ts'
 const leaderDeadlineMs = 10_000
 const leaderCheckMs = 100
 
-/** `low`: the first offset of the log. `high`: the log end offset. */
+/** `high`: the log end offset. */
 export type OffsetRange = { readonly low: bigint; readonly high: bigint }
 /** By `partitionName`. */
 export type OffsetRanges = ReadonlyMap<string, OffsetRange & TopicPartition>
@@ -26,7 +26,7 @@ export type NewTopic = { readonly topic: string; readonly partitions: number; re
 /** Throws if Kafka has not returned the setting. */
 export type ReadSetting = (topic: string, name: string) => string
 
-/** `host`: the address from which it reached Kafka. During a rebalance, no member has partitions. */
+/** During a rebalance, no member has partitions. */
 export type DescribedMember = {
   readonly id: string
   readonly host: string
@@ -42,7 +42,7 @@ export interface KafkaSource {
   readonly offsetsAfter: (times: readonly PartitionTime[]) => Promise<Map<string, bigint>>
   /** The next request fetches the leader of each partition anew. */
   readonly forgetLeaders: () => void
-  /** Leaves out partitions without a commit. */
+  /** Without partitions that have no commit. */
   readonly committedOffsets: (groupId: string, topics: readonly string[]) => Promise<PartitionCommit[]>
   readonly groupMembers: (groupId: string) => Promise<DescribedMember[]>
   readonly groupMember: (options: GroupOptions) => GroupMember

@@ -19,7 +19,6 @@ export const appendPositionOf = ({ partition, offset }: { partition: number; off
 
 export type SourceRecord = TopicPartition & {
   readonly offset: Offset
-  /** Epoch ms. */
   readonly appendedAtMs: number
   readonly key: Buffer | null
   readonly value: Buffer | null

@@ -46,7 +46,7 @@ export function cacheToken(fetchToken: () => Promise<Token>): TokenCache {
 
 const deadlineMs = 10_000
 
-/** By the client credentials grant of OAuth 2.0. `ca`: PEM. Errors do not quote the answer, which may contain secrets. */
+/** By the client credentials grant of OAuth 2.0. `ca`: PEM. */
 export async function fetchOAuthToken(config: Config, ca: string[]): Promise<Token> {
   const settings = latest(config)
   const { KAFKA_OAUTH_TOKEN_URL: url = '', KAFKA_OAUTH_SCOPE: scope } = settings
@@ -76,11 +76,10 @@ export async function fetchOAuthToken(config: Config, ca: string[]): Promise<Tok
 
 type Failure = Error & { readonly error?: unknown; readonly code?: unknown; readonly status?: number }
 
-/** Such as `KAFKA_OAUTH_CLIENT_SECRET is refused by KAFKA_OAUTH_TOKEN_URL (401 invalid_client)`. */
 function refusalOf({ name, error, code, cause, status }: Failure): Error {
   const { status: causeStatus, code: causeCode } = (cause ?? {}) as Partial<Failure>
   const words = [status ?? causeStatus ?? '', error ?? causeCode ?? code ?? name].map(String)
-  // Other words could be texts of the answer.
+  // Other words could be texts of the answer, which may contain secrets.
   const why = `(${words.filter((word) => /^\w+$/.test(word)).join(' ')})`
   if (status === 400 || status === 401 || status === 403) {
     const path = error === 'invalid_scope' ? 'KAFKA_OAUTH_SCOPE' : 'KAFKA_OAUTH_CLIENT_SECRET'
@@ -90,7 +89,7 @@ function refusalOf({ name, error, code, cause, status }: Failure): Error {
   return tokenError('KAFKA_OAUTH_TOKEN_URL', `gives no token ${why}`, isUntrusted)
 }
 
-/** With `isRefused`, the setting `path` is wrong; otherwise the server may just be unreachable. */
+/** With `isRefused`, the setting `path` is wrong; otherwise the server may be unreachable. */
 const tokenError = (path: string, rule: string, isRefused: boolean): Error =>
   Object.assign(new Error(`${path} ${rule}`), isRefused && { problem: { path, rule } })
 

@@ -17,7 +17,6 @@ export const accountKeySchema = z.object({
     .refine(isName, `must be 1 to ${maxNameCharacters} characters`)
     .meta({ minLength: 1, maxLength: maxNameCharacters }),
   digest: z.string().refine(isDigest, 'must be a lower-case hex SHA-256').meta({ pattern: digestPattern.source }),
-  /** The beginning of the plaintext (`startOf`). */
   start: z.string().nullish(),
   state: z.enum(['active', 'revoked']),
   createdAt: instant,

@@ -7,7 +7,6 @@ import { rawElements, rawMembers } from '../json/rawJson.ts'
  */
 
 const fieldCount = 16
-/** With more values, a list document would be too large. */
 const maxValues = 1_000
 /** Longer values, and answers with longer codes, are not indexed. As `ignore_above` of other members. */
 export const maxValueCharacters = 256

@@ -21,7 +21,7 @@ const plainForms = new Map(
   ].flatMap((forms) => forms.split(' ').map((form) => form.split(':') as [string, string])),
 )
 const letterWithPlainForm = new RegExp(`[${[...plainForms.keys()].join('')}]`, 'gu')
-/** Apostrophes that are letters in Unicode, and accents that NFKD splits into a space and a mark. */
+/** Apostrophes that are letters in Unicode, and accents that NFKD would split. */
 const apostrophe = /[\u00b4\u0374\u1ffd\u02b9-\u02bd\u02c8\u02ee]/g
 
 /**

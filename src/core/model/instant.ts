@@ -3,7 +3,7 @@ import type { Branded } from './ids.ts'
 /** UTC with milliseconds, `2026-11-21T10:00:00.000Z`. As text, instants sort by time. */
 export type Instant = Branded<string, 'Instant'>
 
-/** `beyond-all`: the window is empty, because it starts after, or ends before, every `Instant`. */
+/** `beyond-all`: the window is empty, as it starts after, or ends before, every `Instant`. */
 export type WindowBound = Instant | 'beyond-all'
 
 export const instantRule = 'an ISO 8601 date-time with separators and an offset or Z, such as 2026-11-21T08:30:00.000Z'
@@ -32,12 +32,11 @@ export function parseInstant(text: string): Instant | undefined {
 }
 
 /**
- * Parses a bound of a time window. A date is the whole day; a time without an offset is UTC. A space before an offset is the `+` that URL decoding has
- * replaced. Digits below milliseconds move the bound inwards: stored times have milliseconds, so the window stays exact. Undefined if the text is no date.
+ * Parses a bound of a time window; undefined if it is no date. A date is the whole day; a time without an offset is UTC. A space before an offset is the `+`
+ * that URL decoding has replaced. Digits below milliseconds move the bound inwards: stored times have milliseconds, so the window stays exact.
  */
 export function parseWindowBound(text: string, edge: 'from' | 'to'): WindowBound | undefined {
   if (/^\d{4}-\d\d-\d\d$/.test(text)) return parseInstant(`${text}T${edge === 'from' ? '00:00' : '23:59:59.999'}Z`)
-  // Such as `2026-11-21T08:30 02:00`.
   const dateTime = readDateTime(text.replace(/ (?=\d{2}(?::?\d{2})?$)/, '+'))
   if (dateTime === undefined) return undefined
   const boundMs = dateTime.isFiner && edge === 'from' ? dateTime.epochMs + 1 : dateTime.epochMs
@@ -60,7 +59,6 @@ const offsetPattern = `[Zz]|[ +-]${hourPattern}(:?${minutePattern})?`
 /** Exactly what `parseWindowBound` accepts. */
 export const windowBoundPattern = `^(${dayPattern})([Tt]${timePattern}(${offsetPattern})?)?$`
 
-/** Such as `2026-11-21T08:30`, or `2026-11-21T08:30:00,123456+02:00`. */
 const dateTimePattern = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::(\d\d)(?:[.,](\d+))?)?(Z|([+-])(\d\d)(?::?(\d\d))?)?$/i
 
 /** `isFiner`: the text has digits below milliseconds. */

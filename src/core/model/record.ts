@@ -26,10 +26,7 @@ import {
   submissionSchema,
 } from './submission.ts'
 
-/*
- * Checks records of the topics, and makes the JSON that the API serves. Most submissions are read without parsing their JSON (`readPlainSubmission`), the
- * others by parsing (`readNormalised`).
- */
+/* Checks records of the topics, and makes the JSON that the API serves. Most submissions are read without parsing their JSON. */
 
 export type RecordKey = { readonly teamId: TeamId; readonly entityId: EntityId }
 
@@ -38,7 +35,7 @@ type LiveState<Entity> = { readonly revision: Revision; readonly entity: Entity 
 /** `live`: null for a deletion, which no later record undoes. */
 export type Change<Entity> = RecordKey & { readonly live: LiveState<Entity> | null }
 
-/** JSON of two members, from which `answers.ts` and `score.ts` make search keys; empty for a member that is missing or null. */
+/** Members from which `answers.ts` and `score.ts` make search keys; empty if missing or null. */
 export type FoundBy = Readonly<Record<'data' | 'score', string>>
 
 export type RenderedForm = Form & Rendered
@@ -73,7 +70,7 @@ export const readSubmissionRecord = parserOf<RenderedSubmission>(
     }),
 )
 
-/** Makes the parser of a topic's records: key `<teamId>/<entityId>`, value null or `{"revision": …, "<member>": {…}}`. */
+/** Of records with the key `<teamId>/<entityId>` and the value null or `{"revision": …, "<member>": {…}}`. */
 function parserOf<Entity extends { id: string } | null>(
   member: string,
   read: (value: Buffer) => Result<LiveState<Entity>>,
@@ -93,9 +90,7 @@ function parserOf<Entity extends { id: string } | null>(
 
 const readChangedKey = parserOf('key', (value) => readValue('key', accountKeySchema.nullable(), value))
 
-/**
- * Two records delete a key: the value `{"revision": …, "key": null}`, which compaction keeps, and a tombstone, which it removes after `delete.retention.ms`.
- */
+/** Two records delete a key: the value `{"revision": …, "key": null}`, and a tombstone, which compaction removes after `delete.retention.ms`. */
 export function readAccountKeyRecord(recordKey: Buffer | null, value: Buffer | null) {
   const read = readChangedKey(recordKey, value)
   if (!read.ok) return read
@@ -115,7 +110,6 @@ export function readKey(key: Buffer | null): Result<RecordKey> {
   return accepted({ teamId: teamId as TeamId, entityId: entityId as EntityId })
 }
 
-/** `text` of the result: the whole value. */
 function readValue<Entity>(member: string, schema: z.ZodType<Entity>, value: Buffer) {
   const text = attempt(() => utf8.decode(value))
   if (text === undefined) return refused('value', 'must be UTF-8')
@@ -144,7 +138,6 @@ const ordinals = {
   score: ordinalOf('result', 'score'),
 }
 
-/** Of the submission that was scanned last. */
 function scannedFoundBy(): FoundBy {
   const { scanner } = submissionRenderer
   const { data, score } = ordinals
@@ -154,8 +147,8 @@ function scannedFoundBy(): FoundBy {
 }
 
 /**
- * Fast path without parsing. Undefined for a value that is not simple JSON (`scanner.ts`) or breaks the contract: `readNormalised` then reads it again. The
- * scanner checks JSON types, this function all other rules of the schema.
+ * Fast path. Undefined for a value that is not simple JSON (`scanner.ts`) or breaks the contract: `readNormalised` then reads it again. The scanner checks JSON
+ * types, this function all other rules.
  */
 function readPlainSubmission(value: Buffer): Result<LiveState<RenderedSubmission>> | undefined {
   const { scanner } = submissionRenderer
@@ -181,8 +174,8 @@ function readPlainSubmission(value: Buffer): Result<LiveState<RenderedSubmission
 const isReportStatus = (text: string): text is ReportStatus => (reportStatuses as readonly string[]).includes(text)
 
 /**
- * Parses a value, rewrites it as simple JSON, and renders it. Refuses a member that is nested too deep or has too long a number for Elasticsearch. (In the list
- * document, it is nested as deep as in the record.)
+ * Rewrites a value as simple JSON, and renders it. Refuses a member that is nested too deep or has too long a number for Elasticsearch. (In the list document,
+ * it is nested as deep as in the record.)
  */
 function readNormalised<Entity, Read>(
   member: string,

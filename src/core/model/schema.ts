@@ -36,7 +36,7 @@ export const optionalObject = z
   .nullish()
 export const optionalArray = z.custom<unknown[]>(Array.isArray, 'expected an array').meta({ type: 'array' }).nullish()
 
-/** The path of a refused member, parameter or setting, and the rule that it breaks: `port` `must be an integer`. */
+/** Of a refused member, parameter or setting: `port` `must be an integer`. */
 export type Problem = { readonly path: string; readonly rule: string }
 
 export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: Problem }

@@ -3,11 +3,10 @@ import { foldCharacters, maxSearchedCharacters } from './foldCharacters.ts'
 import type { TeamId } from './ids.ts'
 
 /*
- * Splits titles and search texts into words, and makes the terms by which a title is found: with typos, half-typed, or with words joined and split otherwise
- * than in the title.
+ * Splits titles and search texts into words, and makes the terms by which a title is found: with typos, half-typed, or with words joined and split otherwise.
  */
 
-/** Begins every indexed term of a team, so that wildcard and fuzzy queries skip most terms of other teams. (Every search filters by team.) */
+/** Begins every indexed term of a team, so that wildcard and fuzzy queries skip most terms of other teams. */
 export const titleSalt = (teamId: TeamId): string => hash('sha256', teamId, 'base64url').slice(0, titleSaltLength)
 
 export const titleSaltLength = 8
@@ -20,14 +19,14 @@ export type TitleWord = {
   readonly text: string
   /** Between the previous word and this one: nothing, punctuation, or text with a space. */
   readonly gap: 'none' | 'mark' | 'space'
-  /** Punctuation stands right before it: .net, (emea). */
+  /** After punctuation: .net, (emea). */
   readonly isMarked: boolean
-  /** Its digits continue the number before: the 000 of 10,000, 10.000, 10'000 and 10 000. */
+  /** Continues the number before: the 000 of 10,000, 10.000, 10'000 and 10 000. */
   readonly isDigitGroup: boolean
 }
 
 const cjk = '[\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Bopomofo}ー]'
-/** A trailing `+` or `#` is part of a word: C++, C#, 18+. */
+/** A trailing `+` or `#` is part of a word: C++, C#. */
 const symbols = '(?:[+#]+(?![\\p{L}\\p{N}]))?'
 const wordPattern = new RegExp(
   [
@@ -55,7 +54,7 @@ export function titleWords(title: string): TitleWord[] {
   })
 }
 
-/** Whether `text` continues the number `before`: 10,000 or, as India writes it, 1,00,000. */
+/** 10,000 or, as India writes it, 1,00,000. */
 function isGroupAfter(before: string, between: string, text: string): boolean {
   if (!/^\d{1,3}$/.test(before) || !/^[,.'’٬ ]$/.test(between)) return false
   return /^\d{3}[+#]*$/.test(text) || (between === ',' && /^\d{2}$/.test(text))
@@ -84,7 +83,7 @@ export function foldTitle(title: string): string {
   return folded
 }
 
-/** Whether two words without a space between them may be written as one: e-mail, don't, covid-19. */
+/** Without a space between them, they may be written as one: e-mail, don't, covid-19. */
 const isJoinable = (before: TitleWord, after: TitleWord): boolean =>
   isSpelt(before) && isSpelt(after) && !(before.kind === 'number' && after.kind === 'number')
 
@@ -94,7 +93,6 @@ export const areJoinable = (words: readonly TitleWord[]): boolean =>
 /** Letters, digits or Hangul: may be joined to others, or misspelt. */
 export const isSpelt = ({ kind }: TitleWord): boolean => kind !== 'cjk' && kind !== 'emoji'
 
-/** Splits a list wherever `isEnd` is true of two neighbours. */
 export function splitWhere<T>(items: readonly T[], isEnd: (before: T, after: T) => boolean): [T, ...T[]][] {
   const parts: [T, ...T[]][] = []
   for (const item of items) {
@@ -114,7 +112,7 @@ export const isKana = ({ text }: Pick<TitleWord, 'text'>): boolean =>
 
 export const textOf = (words: readonly TitleWord[]): string => words.map(({ text }) => text).join('')
 
-/** In code points, the unit of edit distance in Elasticsearch. */
+/** Code points are the unit of edit distance in Elasticsearch. */
 export const lengthOf = (text: string): number => [...text].length
 
 const isAlphabetic = (text: string): boolean =>
@@ -122,7 +120,7 @@ const isAlphabetic = (text: string): boolean =>
 
 /** Longer words are indexed in pieces: the whitespace tokenizer splits terms above 255 UTF-16 units. */
 export const pieceLength = 50
-/** The joined term must be this long: "goat" does not find "go at". */
+/** "goat" does not find "go at". */
 export const minJoinedLength = 5
 const maxJoinedLength = 40
 /** Of indexed beginnings of words. Only a longer text is searched as a half-typed word with a typo. */
@@ -135,7 +133,7 @@ export const minStartLength = 5
  */
 type Terms = Readonly<Record<'words' | 'joined' | 'starts', readonly string[]>>
 
-/** At most a few times as long as the title. Grouped digits have the terms of both readings: 10,000 and 10000. */
+/** Grouped digits have the terms of both readings: 10,000 and 10000. */
 export function titleTerms(title: string): Terms {
   const terms = readings(titleWords(title)).map(termsOf)
   return {
@@ -145,7 +143,6 @@ export function titleTerms(title: string): Terms {
   }
 }
 
-/** As they are and, if digits are grouped, also with each number as one word. */
 function readings(words: readonly TitleWord[]): (readonly TitleWord[])[] {
   const joined = withGroupsJoined(words)
   return joined.length === words.length ? [words] : [words, joined]
@@ -181,7 +178,6 @@ const cjkTerms = (words: readonly TitleWord[]): string[] =>
     return [word.text, ...(next !== undefined && isSpelt(next) ? [pair(word, next)] : [])]
   })
 
-/** At least one is a CJK character. */
 export const pair = (before: TitleWord, after: TitleWord): string =>
   cut(before.text, pieceLength) + cut(after.text, pieceLength)
 
@@ -205,7 +201,7 @@ const startLengths = [5, 6, 7, 8, 9, 10, 11, 12]
 const startsOf = ({ text }: TitleWord): string[] =>
   isAlphabetic(text) ? startLengths.filter((length) => length < lengthOf(text)).map((length) => cut(text, length)) : []
 
-/** They overlap by half: any text of up to half a piece lies within one. */
+/** Overlapping by half: any text of up to half a piece lies within one. */
 const overlappingPieces = (text: string): string[] => piecesOf(text, pieceLength, 2)
 
 /** A piece begins every `step` letters, and has `stepsPerPiece * step` letters. */
@@ -219,14 +215,14 @@ const cut = (text: string, length: number): string => [...text].slice(0, length)
 
 const unique = (terms: readonly string[]): string[] => [...new Set(terms)]
 
-/** A part of a search text without spaces: a word; words joined by punctuation or a change to digits; CJK characters with adjacent words; an emoji. */
+/** Without spaces: a word; words joined by punctuation or a change to digits; CJK characters with adjacent words; an emoji. */
 export type SoughtPart = readonly [TitleWord, ...TitleWord[]]
 
 /** English stop words, which a title may lack. */
 const optionalWords =
   /^(?:a|an|and|are|as|at|be|by|for|from|in|into|is|it|its|of|on|or|that|the|their|these|this|those|to|was|were|with)$/
 
-/** Distinct parts of each reading. Punctuation alone has none. */
+/** Punctuation alone has no parts. */
 export const soughtReadings = (typed: string): SoughtPart[][] =>
   readings(titleWords(typed)).map((words) => {
     const parts = splitWhere(words, areSeparateParts)
@@ -239,7 +235,6 @@ export function requiredParts(parts: readonly SoughtPart[]): readonly SoughtPart
   return parts.every(isOptional) ? parts : parts.filter((part, at) => at === parts.length - 1 || !isOptional(part))
 }
 
-/** Whether a word is searched for inside other words, too. */
 export const mayStandInside = ({ kind, text, isMarked }: TitleWord): boolean =>
   !isMarked && ((kind === 'letters' && lengthOf(text) >= 3) || (kind === 'hangul' && lengthOf(text) >= 2))
 

@@ -15,14 +15,12 @@ export type Checks = Readonly<Record<string, Check>>
 
 export type CheckResult = CheckOutcome & { readonly name: string }
 
-/** Without an answer by then, a check has failed. */
 const deadlineMs = 2_000
 /** Brief at first: engines usually answer while a process starts. */
 const firstPauseMs = 50
 const longestPauseMs = 1_000
 /** For this long, an outcome is returned again. */
 const freshMs = 1_000
-/** More than a process has. */
 const maxChecks = 100
 
 /** Resolves once all checks pass at the same time. Rejects once `signal` aborts. */
@@ -39,7 +37,6 @@ export async function untilHealthy(checks: Checks, signal: AbortSignal): Promise
   }
 }
 
-/** The checks of a process, for `/readyz` and metrics. */
 export class Health {
   readonly #checks = new Map<string, Check>()
   /** Runs a check by its name unless its outcome is fresh. A running check is not started again, even if it ignores its signal. */

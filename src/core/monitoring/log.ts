@@ -6,7 +6,7 @@ import { escapeOf } from '../json/iJson.ts'
 export const createLog = ({ name, level }: { name: string; level: string }, stream: DestinationStream): Logger =>
   pino({ level, base: { name }, serializers: { err: (error: unknown) => describeError(error) } }, stream)
 
-/** Causes per error: a chain of causes may be circular. */
+/** A chain of causes may be circular. */
 const maxDepth = 4
 /** Their messages quote the text that could not be parsed. */
 const quotingErrors = new Set(['SyntaxError', 'SerializationError', 'DeserializationError'])
@@ -36,10 +36,7 @@ type Refusal = { readonly type?: unknown; readonly reason?: unknown; readonly ca
 const kindOf = (type: unknown): string | undefined =>
   typeof type === 'string' && /^\w+$/.test(type) ? type : undefined
 
-/**
- * Without what clients attach to errors: the Redis client a command's arguments, such as a password; the Elasticsearch client the bodies of request and
- * response, even in messages.
- */
+/** Clients attach to errors: Redis a command's arguments, such as a password; Elasticsearch the bodies of request and response, even in messages. */
 function describeError(error: unknown, depth = 0): Readonly<Record<string, unknown>> {
   if (!(error instanceof Error)) return { type: typeof error }
   const code = 'code' in error ? error.code : undefined

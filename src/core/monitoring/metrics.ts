@@ -7,7 +7,6 @@ type Value = number | undefined
 export type Sample = readonly [labels: Readonly<Record<string, string | number>>, value: Value]
 type ReadSamples = () => readonly Sample[] | Promise<readonly Sample[]>
 
-/** Each scrape calls the functions `read` of the gauges. */
 export function metricsIn(registry: Registry) {
   const registers = [registry]
   const labelledGauge = (name: string, help: string, labelNames: string[], read: ReadSamples): Gauge =>

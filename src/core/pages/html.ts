@@ -7,7 +7,7 @@ export class Html extends String {
 /** `Html` is inserted as it is, text escaped, lists item by item; null, undefined and booleans as nothing. */
 type Value = Html | string | number | boolean | null | undefined | readonly Value[]
 
-/** A tag for templates, html`<p>${text}</p>`: escapes values for elements and quoted attributes. */
+/** A tag for templates: escapes values for elements and quoted attributes. */
 export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
   return new Html(parts.map((part, at) => part + (at < values.length ? textOf(values[at]) : '')).join(''))
 }
@@ -37,12 +37,11 @@ export const contentSecurityPolicy = (more: Readonly<Record<string, string>>): s
 export type AssetPaths = { readonly style: string; readonly script: string; readonly icon: string }
 
 type HtmlDocument = {
-  /** A BCP 47 tag. */
+  /** BCP 47. */
   readonly language: string
   readonly title: string
   readonly assets: Pick<AssetPaths, 'style' | 'icon'>
   readonly head: Html | ''
-  /** At the beginning of the bar, and where it leads. */
   readonly brand: { readonly name: string; readonly href: string }
   readonly barEnd: Html
   readonly main: Html

@@ -1,10 +1,9 @@
 import { type Html, html } from './html.ts'
 
 type Catalogue = {
-  /** A BCP 47 tag. */
+  /** BCP 47. */
   readonly language: string
   readonly languageName: string
-  /** Its accessible name. */
   readonly languageSwitch: string
 }
 
@@ -20,7 +19,6 @@ export function preferredOf<Texts extends Catalogue>(
   return available.find((catalogue) => catalogue !== undefined) ?? catalogues[0]
 }
 
-/** Links to `path` in the other languages. */
 export const languageSwitch = (catalogues: readonly Catalogue[], current: Catalogue, path: string): Html =>
   html`<nav class="hstack" aria-label="${current.languageSwitch}">${catalogues.map(({ language, languageName }) =>
     language === current.language

@@ -48,7 +48,7 @@ type PageAssets = {
   readonly files: ReadonlyMap<string, StaticFile>
 }
 
-/** What every page of an area loads. Browsers may cache it for ever: a path contains the digest of its file. */
+/** Browsers may cache these for ever: a path contains the digest of its file. */
 export function pageAssets(folder: string, styleText: string, scriptText: string): PageAssets {
   const files = new Map<string, StaticFile>()
   const add = (type: 'css' | 'js' | 'svg', text: string): string => {
@@ -64,7 +64,6 @@ export function pageAssets(folder: string, styleText: string, scriptText: string
 export const namesEtag = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.trim() === '*' || ifNoneMatch.includes(etag.replace(/^W\//, ''))
 
-/** 304 if the client has the file, otherwise its bytes, compressed if accepted. */
 export function respondWithFile(ctx: ParameterizedContext, file: StaticFile): void {
   ctx.set(file.headers)
   if (namesEtag(ctx.get('If-None-Match'), file.etag)) {

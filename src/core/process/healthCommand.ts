@@ -3,9 +3,9 @@ import { isIPv6 } from 'node:net'
 import { Command } from 'commander'
 
 /**
- * The health check of a container, and for people. Exits with 0 if the admin port answers with a success status, or there is none (`ADMIN_PORT=0`). Otherwise
- * prints the failed checks, and exits with 1; without `ADMIN_PORT`, with 78.
- * Docker restarts a container whose process ends, but not an unhealthy one. So this kills a process that accepts connections and never answers.
+ * The health check of a container. Exits with 0 if the admin port answers with a success status, or there is none (`ADMIN_PORT=0`). Otherwise prints the failed
+ * checks, and exits with 1; without `ADMIN_PORT`, with 78.
+ * Docker does not restart an unhealthy container, only one whose process ends. So this kills a process that accepts connections and never answers.
  */
 export const command = new Command().argument('<path>', '/livez or /readyz').action(async (path: string) => {
   const port = process.env['ADMIN_PORT']
@@ -23,13 +23,12 @@ export const command = new Command().argument('<path>', '/livez or /readyz').act
 
 /** `silence`: accepts connections, and never answers. */
 type Answer = 'yes' | 'no' | 'silence'
-/** In the answer of `/readyz`: name of a check → outcome. */
 type CheckResults = Readonly<Record<string, { readonly ok: boolean; readonly problem?: string }>>
 
 const attempts = 3
 const attemptMs = 5_000
 
-/** Tries again after a timeout: a container that was paused needs a moment. A process that refuses the connection is starting or ending. */
+/** A container that was paused needs a moment. A process that refuses the connection is starting or ending. */
 async function requestHealth(url: string): Promise<Answer> {
   for (let attempt = 0; attempt < attempts; attempt++)
     try {

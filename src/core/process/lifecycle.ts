@@ -17,13 +17,10 @@ import { readinessOf } from './readiness.ts'
 import { onStopSignals } from './stopSignals.ts'
 
 export type Started = {
-  /** For `/readyz`. */
   readonly checks: Checks
-  /** Besides `/livez`, `/readyz` and `/metrics`. */
   pages?(health: Health): AdminPages
 }
 
-/** What a process gets in order to start. */
 export type Service = Pick<Lifetime, 'signal' | 'release' | 'fail'> & {
   readonly config: Config
   readonly engines: Engines
@@ -32,7 +29,7 @@ export type Service = Pick<Lifetime, 'signal' | 'release' | 'fail'> & {
 }
 
 export type ClientService = Service & {
-  /** Waits until the checks pass, for three seconds at most. The process awaits this before it listens (`readiness.ts`). */
+  /** Waits until the checks pass, for three seconds at most. To be awaited before the process listens (`readiness.ts`). */
   untilAble(checks: Checks): Promise<void>
 }
 
@@ -146,7 +143,7 @@ type CheckedConfig = { readonly config: Config; readonly unreachable: readonly E
 /** If settings are invalid or an engine rejects one, writes every problem to stderr and exits with 78. Ignores unreachable engines. */
 export const configOrExit = async (needs: readonly Need[]): Promise<Config> => (await checkedConfigOrExit(needs)).config
 
-/** `ports`: of a service; a command has none. */
+/** `ports`: of a service only. */
 async function checkedConfigOrExit(needs: readonly Need[], ports?: DefaultPorts): Promise<CheckedConfig> {
   const read = readConfig(process.env, needs)
   if (!read.ok) return exitWith(read.problems)

@@ -14,7 +14,7 @@ export interface Lifetime {
   readonly fail: (error: unknown, exitCode?: number) => void
   /** Makes `/readyz` answer 503, and ends the process `drainMs` later. */
   readonly drain: (drainMs: number) => void
-  /** By default with exit code 0. A repeated call only changes the exit code, if one is given. */
+  /** A repeated call only changes the exit code, if one is given. */
   readonly end: (exitCode?: number) => void
 }
 

@@ -36,7 +36,6 @@ function logDeadNodes({ connectionPool: pool }: Client, log: Logger): void {
   }
 }
 
-/** Closed when the process ends. Each source has its own connection. */
 export function openKafka({ config, engines, log, release }: Omit<Opening, 'metrics'>) {
   const kafka = engines.kafka(config, log)
   release('kafka sink', () => kafka.sink.disconnect())

@@ -6,7 +6,6 @@ export interface ProgressBar {
   end(): void
 }
 
-/** Without a terminal. */
 const lineEveryMs = 10_000
 
 /** Shows the time left: in a bar on a terminal, otherwise in a line every ten seconds. */
@@ -30,7 +29,6 @@ export interface TerminalReport {
   step(text: string): void
   /** A new label or total begins a new bar. */
   progress(label: string, done: number, total: number): void
-  /** Call it after a failure, too. */
   end(): void
 }
 

@@ -5,7 +5,6 @@ import type { Lifetime } from './lifetime.ts'
 /** While its checks fail, a process could only answer 503. */
 const listensWithinMs = 3_000
 
-/** Decides what `/readyz` answers. */
 export interface Readiness {
   readonly health: Health
   /** Waits until all checks have once passed at the same time; for three seconds at most, and not if `readinessOf` requires no checks. */

@@ -17,8 +17,8 @@ import { scanHashes } from './scanHashes.ts'
 
 /**
  * `incomplete`: Redis may lack keys, so nothing was applied. `stale`: the same or a newer state is stored. `conflict`: another state of the same revision is
- * stored. `newest`: the stored state, if the caller must append its record again: revision 3 is stored, and the record of revision 2 comes later in the topic,
- * so compaction would leave only that one. Or the record of a stored deletion may never have been appended.
+ * stored. `newest`: the stored state, if the caller must append its record again: the record of a lower revision comes later in the topic, and compaction would
+ * leave only that one; or the record of a stored deletion may never have been appended.
  */
 export type ApplyResult = {
   readonly kind: 'applied' | 'incomplete' | 'stale' | 'conflict'
@@ -41,7 +41,6 @@ export class AccountKeysIncomplete extends Error {
   }
 }
 
-/** A replay that takes longer must be repeated. */
 const replayLifeMs = 3_600_000
 
 type ApplyReply = readonly [kind: ApplyResult['kind'], newest?: string | null]
@@ -69,8 +68,8 @@ export class AccountKeyStore {
   }
 
   /**
-   * Stores a state of a key unless a newer one is stored. `position`: of the state's record; `-<epoch ms>` of now if the record is still to be appended; left
-   * out if unknown. `when complete`: nothing is stored while the store is not complete.
+   * Stores a state of a key unless a newer one is stored. `position`: of its record; `-<epoch ms>` of now if the record is still to be appended; left out if
+   * unknown. `when complete`: stores nothing while the store is not complete.
    */
   async apply(
     teamId: TeamId,
@@ -88,7 +87,7 @@ export class AccountKeyStore {
     return { kind, newest: newest == null ? undefined : (JSON.parse(newest) as AccountKeyState) }
   }
 
-  /** Reserves one of the team's slots until `untilMs` (epoch ms), for a key whose record follows. Rejects with `AccountKeysIncomplete`. */
+  /** Until `untilMs` (epoch ms), for a key whose record follows. Rejects with `AccountKeysIncomplete`. */
   async reserve(teamId: TeamId, keyId: EntityId, nowMs: number, untilMs: number): Promise<Reservation> {
     const { keys, runId } = this.#redis
     const values = [keyId, nowMs, untilMs, maxKeysPerTeam, keys.accountKeysComplete, runId() ?? '']
@@ -104,7 +103,7 @@ export class AccountKeyStore {
     return Object.values(fields).flatMap((field) => readField(field)?.key ?? [])
   }
 
-  /** The keys (null if deleted) that changed before `beforeMs` (epoch ms), and whose record no indexer has read yet. */
+  /** Keys (null if deleted) that changed before `beforeMs` (epoch ms), and whose record no indexer has read yet. */
   async unreadChanges(teamId: TeamId, beforeMs: number): Promise<[EntityId, AccountKey | null][]> {
     const fields = await this.#readTeamKeys(teamId)
     const unreadFields = Object.entries(fields).filter(([, field]) => {
@@ -124,7 +123,7 @@ export class AccountKeyStore {
     return readField(field ?? deleted ?? '')
   }
 
-  /** Up to a minute too early; without keys that were not used. For display only: Redis may lose times. */
+  /** Up to a minute too early. For display only: Redis may lose times. */
   async lastUse(teamId: TeamId): Promise<ReadonlyMap<EntityId, Instant>> {
     const { client, keys } = this.#redis
     const uses = Object.entries(await client.hgetall(keys.lastUse(teamId)))
@@ -139,12 +138,11 @@ export class AccountKeyStore {
     return digests.map((digest, at) => ({ digest, keys: (claims[at] ?? []).sort().slice(0, max) }))
   }
 
-  /** Key → position of its record, for every live key whose record an indexer has read. */
+  /** Of every live key whose record an indexer has read. */
   async readPositions(): Promise<Map<DocumentId, AppendPosition>> {
     const positions = new Map<DocumentId, AppendPosition>()
     for await (const [teamId, fields] of scanHashes(this.#redis, this.#redis.keys.teamKeys('')))
       for (const [keyId, field] of Object.entries(fields)) {
-        // Such as `0000000001/0000000000000000042 {"revision":2,…}`.
         const [position] = /^\d+\/\d+(?= )/.exec(field) ?? []
         if (position !== undefined)
           positions.set(documentId(teamId as TeamId, keyId as EntityId), position as AppendPosition)
@@ -160,8 +158,8 @@ export class AccountKeyStore {
   }
 
   /**
-   * Call this before a replay reads the first key, with a unique `token`, and `complete` of the result after the last. That resolves with false if the replay
-   * must be repeated: Redis may have lost keys, or it took more than an hour.
+   * Call this with a unique `token` before a replay reads the first key, and `complete` of the result after the last. False: Redis may have lost keys, or it
+   * took more than an hour, so the replay must be repeated.
    */
   async beginReplay(token: string): Promise<{ complete(): Promise<boolean> }> {
     const { client, keys, runId } = this.#redis
@@ -175,7 +173,6 @@ export class AccountKeyStore {
     return { complete }
   }
 
-  /** Key id → field (accountKeyScripts.ts). */
   #readTeamKeys = (teamId: TeamId): Promise<Record<string, string>> =>
     this.#readComplete(({ client, keys }) => client.hgetall(keys.teamKeys(teamId)))
 
@@ -187,7 +184,6 @@ export class AccountKeyStore {
   }
 }
 
-/** What look-ups by digest need. */
 export const foundKeyOf = (teamId: TeamId, keyId: EntityId, { state, expiresAt }: AccountKey): FoundKey => ({
   teamId,
   keyId,

@@ -16,15 +16,14 @@ export type FoundKey = { teamId: TeamId; keyId: EntityId; state: 'active' | 'rev
 export const isValid = ({ state, expiresAtMs }: FoundKey, nowMs: number): boolean =>
   state === 'active' && (expiresAtMs === null || nowMs < expiresAtMs)
 
-/** Of a key: how many requests it has had, and how long the window still lasts. */
 export type RequestWindow = { readonly requests: number; readonly leftMs: number }
 
 /** `key`: `<teamId>/<keyId>`. Resolves with the window after the last request. */
 export type CountRequests = (key: string, requests: number) => Promise<RequestWindow>
 
 /**
- * `found`: perhaps a revoked or expired key (`isValid`). `window.requests`: the number of this request; 0 if it was not counted. `unknown`: no key has this
- * digest, or it is contested (accountKeyScripts.ts). `incomplete`: Redis may lack account keys.
+ * `found`: perhaps a revoked or expired key (`isValid`). `window.requests`: the number of this request; 0 if not counted. `unknown`: no key has this digest, or
+ * it is contested (accountKeyScripts.ts). `incomplete`: Redis may lack the key.
  */
 export type Lookup =
   | {
@@ -39,7 +38,6 @@ export type Lookup =
 /** With `countedAtMs` (epoch ms), also counts the request if the key is valid at that time. */
 export type LookUpKey = (digest: Digest, countedAtMs?: number) => Promise<Lookup>
 
-/** After a team's last use of a key. */
 const lastUseLifeSeconds = 90 * 86_400
 /** More digests would block Redis, and so all other clients, for too long. */
 const maxKeysPerCall = 64
@@ -62,7 +60,6 @@ return replies`)
 
 type LookupReply = readonly [complete: string | null, ...(readonly [key: string, ...FreshnessReply] | null)[]]
 
-/** Requests with the same digest share it. */
 type PendingLookup = {
   readonly digest: Digest
   /** Undefined for requests that are not counted. */
@@ -129,18 +126,18 @@ export function shareLookups(redis: RedisConnection, count: CountRequests = asyn
 }
 
 interface Counting {
-  /** Sends the count before the key is found. Undefined if the key of the digest is not cached, or the requests are not counted. */
+  /** Undefined if the key of the digest is not cached, or the requests are not counted. */
   readonly countAhead: (pending: PendingLookup) => Counted | undefined
   /**
-   * Counts the requests if `countAhead` has not, and resolves each with its own number: if 3 requests share a look-up, after which the window has 7, they get
-   * 5, 6 and 7. Stores the time of a window's first request as the key's last use.
+   * Resolves each request with its own number: if 3 share a look-up, after which the window has 7, they get 5, 6 and 7. Stores the time of a window's first
+   * request as the key's last use.
    */
   readonly answer: (pending: PendingLookup, lookup: Lookup, counted: Counted | undefined) => Promise<void>
 }
 
 /**
- * Counts requests in the round trip of the look-up if the last key of their digest is cached. Otherwise counts them afterwards, and only for a valid key, so
- * that unknown digests create no counters.
+ * Counts in the round trip of the look-up if the last key of the digest is cached. Otherwise afterwards, and only for a valid key, so that unknown digests
+ * create no counters.
  */
 function countingIn({ client, keys }: RedisConnection, count: CountRequests): Counting {
   /** Digest → `<teamId>/<keyId>` of its valid key at the last look-up. */
@@ -201,8 +198,7 @@ function lookupIn(reply: LookupReply[1] | undefined): Lookup {
 }
 
 /**
- * In the same order; null for an unknown or contested digest. Resolves with undefined if Redis lacked keys before or after the look-up: a null would not prove
- * that no such key exists.
+ * In the same order; null for an unknown or contested digest. Undefined if Redis lacked keys before or after: a null would not prove that no such key exists.
  */
 export async function findKeys(
   { client, keys, runId }: RedisConnection,

@@ -3,7 +3,7 @@ import { type Instant, toInstant } from '../model/instant.ts'
 import type { FoundKey } from './keyLookups.ts'
 import type { RedisConnection } from './redis.ts'
 
-/** All requests of a key, those answered 429 (refusals), and those answered 400 (mistakes). */
+/** Requests of a key: all, those answered 429, those answered 400. */
 export const countedUses = ['requests', 'refusals', 'mistakes'] as const
 type CountedUse = (typeof countedUses)[number]
 
@@ -11,7 +11,6 @@ export type UseCounts = Readonly<Record<CountedUse, number>>
 
 /** Counts the use of keys, for the settings area and the status page. No request waits for this or fails with it. */
 export interface KeyUse {
-  /** `status`: of the answer. */
   count(key: UsedKey, status: number): void
   /** `readTo`: the key has read every change until this time; undefined if the answer stated no such time. */
   noteFeed(key: UsedKey, type: EntityType, readTo: Instant | undefined): void
@@ -22,24 +21,22 @@ export interface KeyUse {
 type UsedKey = Pick<FoundKey, 'teamId' | 'keyId'>
 /** `askedAtMs`: of the last request (epoch ms). */
 type FeedUse = { readonly askedAtMs: number; readonly readTo: Instant | undefined }
-/** Since the last `share`. */
 type Uses = Record<CountedUse, number> & { readonly feeds: Map<EntityType, FeedUse> }
 
 /** Beyond this many between two `share`s, keys are not counted. */
 const maxKeys = 10_000
 /** In one round trip, for which other commands of this process wait. */
 const keysAtOnce = 64
-/** From the first counted use to `share`, less up to `jitterMs`, so that processes started together do not write together. */
+/** So long after the first counted use, less up to `jitterMs`, so that processes started together do not write together. */
 const shareAfterMs = 60_000
 const jitterMs = 10_000
-/** At 12:15, the settings area shows the requests since 12:15 of yesterday, from yesterday's hour 12. */
+/** At 12:15, the settings area shows the last day from yesterday's hour 12 on. */
 const hourLifeSeconds = 25 * 3_600
-/** The settings area shows feeds that were read in this time. */
 const feedLifeSeconds = 90 * 86_400
 
 /**
- * Counts in memory, and adds to Redis once a minute while keys are used. The numbers are approximate: the last minute is lost if the process is killed, or if
- * Redis does not answer. It is not sent again, because Redis may have added it before it failed.
+ * Counts in memory, and adds to Redis once a minute while keys are used. A minute is lost if the process is killed or Redis does not answer: it is not sent
+ * again, because Redis may have added it before it failed.
  */
 export function countKeyUse(redis: RedisConnection, nowMs: () => number, random: () => number): KeyUse {
   let used = new Map<DocumentId, Uses>()
@@ -66,7 +63,7 @@ export function countKeyUse(redis: RedisConnection, nowMs: () => number, random:
       for (let at = 0; at < all.length; at += keysAtOnce)
         await Promise.all(all.slice(at, at + keysAtOnce).map(([id, uses]) => send(redis, id, hour, uses)))
     } catch {
-      // Redis is away: this minute is lost.
+      // This minute is lost.
     }
   }
 

@@ -16,7 +16,7 @@ export type ListVersion = Branded<string, 'ListVersion'>
 
 /** Read by one script, so that watermark and versions are true of `indices`. */
 export type Freshness = {
-  /** Null while a partition has no such time, or if deletions may be missing. */
+  /** Null while a partition has no position, or if deletions may be missing. */
   readonly watermark: Instant | null
   /** Null for a list without `indices`. */
   readonly versions: Readonly<Record<EntityType, ListVersion | null>>
@@ -24,7 +24,7 @@ export type Freshness = {
   readonly indices: Readonly<Record<EntityType, ListIndices | undefined>>
 }
 
-/** Arguments for `freshnessOf`: the names and prefixes that it reads, and the token that it stores for a list without one. */
+/** Arguments for `freshnessOf`. */
 export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => [
   keys.serving,
   keys.changeToken(''),
@@ -35,8 +35,8 @@ export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => 
 export const freshnessValueCount = 3 + entityTypes.length
 
 /**
- * Lua, with `freshnessValues` from ARGV[first] on. Returns a `FreshnessReply`. Call it before the search: a version that is read later may name a change that
- * the search has not returned. If a generation serves, a list without a token gets `newToken`.
+ * With `freshnessValues` from ARGV[first] on, returns a `FreshnessReply`. Call it before the search: a version that is read later may name a change that the
+ * search has not returned. If a generation serves, a list without a token gets a new one.
  * It reads tokens and watermark in one step. In two steps:
  * 1. The API reads the token.
  * 2. An indexer publishes a change, with a new token and a later watermark.
@@ -72,8 +72,8 @@ type ListReply = readonly [
 export type FreshnessReply = readonly [generation: string | null, ...forms: ListReply, ...submissions: ListReply]
 
 /**
- * ARGV: name of the serving generation's tag, prefixes of the positions of forms and of submissions, names of change tokens. Returns the tag, both salts (each
- * only if `index` names the searched index), and the tokens.
+ * ARGV: name of the serving generation's tag, prefixes of the positions of forms and of submissions, names of change tokens. Returns the tag, both salts (if
+ * `index` names the searched index), and the tokens.
  */
 const readVersionsScript = script(`
 local generation = redis.call('GET', ARGV[1])

@@ -5,8 +5,8 @@ import type { RedisConnection } from './redis.ts'
 const lifeMs = 365 * 86_400_000
 
 /**
- * Stores states of the logs from which a generation is built, `<topic>/<partition>` → text (logReplacement.ts). By them an indexer notices that a topic was
- * deleted and created anew. Commits cannot store them: Kafka deletes them with the topic.
+ * States of the logs from which a generation is built, `<topic>/<partition>` → text (logReplacement.ts): by them an indexer notices that a topic was deleted
+ * and created anew. Kafka deletes commits with the topic.
  */
 export async function storeLogStates(
   { client, keys }: RedisConnection,

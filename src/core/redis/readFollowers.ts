@@ -7,22 +7,18 @@ import { scanHashes } from './scanHashes.ts'
 export type Follower = FeedRead & { readonly teamId: TeamId; readonly keyId: EntityId }
 
 export type Followers = {
-  /** Keys that have read a change feed since the given time. */
+  /** That have read a change feed since the given time. */
   readonly keys: number
   /** False if there may be more: the bound or `signal` ended the count. */
   readonly isComplete: boolean
-  /** Those furthest behind, first those that have never read to the end. */
+  /** First those that have never read to the end. */
   readonly slowest: readonly Follower[]
 }
 
 const maxKeys = 100_000
-/** When so many are found, they are sorted, and cut to those requested. */
 const sortFrom = 1_000
 
-/**
- * Which keys have requested changes since a time (shared once a minute). Costs a pass over all names in Redis: call it rarely. Ends, with what it has found,
- * when `signal` aborts.
- */
+/** Costs a pass over all names in Redis: call it rarely. Ends, with what it has found, when `signal` aborts. */
 export async function readFollowers(
   redis: RedisConnection,
   askedSince: Instant,

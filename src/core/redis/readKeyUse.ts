@@ -3,10 +3,10 @@ import type { Instant } from '../model/instant.ts'
 import { countedUses, hourOf, type UseCounts } from './keyUse.ts'
 import type { RedisConnection } from './redis.ts'
 
-/** In the last 90 days. `askedAt`: the last request. `readTo`: the key has read every change until this time; null if no answer has stated one. */
+/** In the last 90 days. `readTo`: the key has read every change until this time; null if no answer has stated one. */
 export type FeedRead = { readonly type: EntityType; readonly askedAt: Instant; readonly readTo: Instant | null }
 
-/** As all API processes have stored it (`KeyUse.share`); approximate. */
+/** Approximate. */
 export type ReadKeyUse = {
   readonly lastHour: UseCounts
   readonly lastDay: UseCounts
@@ -45,7 +45,7 @@ export async function readKeyUse(
 
 /**
  * `byHour`: the counts of the present hour of the clock, of the one before it, and so on. At 12:15, the counts of the last hour are those since 12:00, and
- * three quarters of those of 11:00 to 12:00, as if its requests were spread evenly.
+ * three quarters of those of 11:00 to 12:00.
  */
 export function sumOfLast(hours: number, byHour: readonly UseCounts[], nowMs: number): UseCounts {
   const partOfOldest = 1 - (nowMs % hourMs) / hourMs

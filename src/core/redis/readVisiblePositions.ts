@@ -39,7 +39,6 @@ export async function readVisibleTimes(redis: RedisConnection): Promise<VisibleT
 /** Every record below offset `position` is searchable. Everything appended before `timeMs` (epoch ms; 0 if unknown) is below it. */
 export type VisiblePosition = { readonly position: number; readonly timeMs: number }
 
-/** By partition; without partitions that have no position. */
 export async function readPublishedPositions(
   { client, keys }: RedisConnection,
   type: EntityType,
@@ -62,14 +61,11 @@ export type VisibleList = {
   /** Physical names: the aliases may point to another generation. */
   readonly indices: ListIndices
   readonly cursorKey: CursorKey
-  /** Of every partition of the topic, in order. */
+  /** In the order of the topic's partitions. */
   readonly partitions: readonly VisiblePosition[]
 }
 
-/**
- * ARGV: team, prefix of the positions of the entity type, from 3 on `freshnessValues`. Returns a `FreshnessReply`, and the fields of the serving generation's
- * positions.
- */
+/** ARGV: team, prefix of positions, from 3 on `freshnessValues`. Returns a `FreshnessReply`, and the fields of the serving generation's positions. */
 const readVisibleScript = script(`${freshnessLua}
 local freshness = freshnessOf(ARGV[1], 3)
 local generation, positions = freshness[1], {}
@@ -93,7 +89,7 @@ export async function readVisibleList(
     readonly string[],
   ]
   const freshness = freshnessIn(reply)
-  // HGETALL returns a list in Lua: name, value, name, value, …
+  // HGETALL returns a list: name, value, name, value, …
   const values = new Map(fields.flatMap((name, at) => (at % 2 === 0 ? [[name, fields[at + 1] ?? ''] as const] : [])))
   return { freshness, visible: visibleIn(values, freshness.versions[type], freshness.indices[type]) }
 }

@@ -1,8 +1,6 @@
 import type { RedisConnection } from './redis.ts'
 
-/**
- * The steps of a rebuild: remove what earlier ones have left; read the topics; compare with the serving generation; switch readers; remove the old generation.
- */
+/** Remove what earlier rebuilds have left; read the topics; compare with the serving generation; switch readers; remove the old generation. */
 export const rebuildPhases = ['prepare', 'fill', 'compare', 'switch', 'remove'] as const
 export type RebuildPhase = (typeof rebuildPhases)[number]
 
@@ -33,7 +31,6 @@ export async function forgetRebuildProgress({ client, keys }: RedisConnection): 
   await client.del(keys.rebuildProgress)
 }
 
-/** Undefined if no rebuild has stored anything since the last one ended. */
 export async function readRebuildProgress({ client, keys }: RedisConnection): Promise<ReportedRebuild | undefined> {
   const [text, leftMs] = await Promise.all([client.get(keys.rebuildProgress), client.pttl(keys.rebuildProgress)])
   return text === null ? undefined : { ...(JSON.parse(text) as RebuildProgress), ageMs: Math.max(0, lifeMs - leftMs) }

@@ -10,10 +10,7 @@ import { type RedisKeys, redisKeys } from './redisKeys.ts'
 export interface RedisConnection {
   readonly client: Redis
   readonly keys: RedisKeys
-  /**
-   * Identifies the server and its start (`runIn`); undefined while disconnected, and until the server has reported it. Once it changes, the server was
-   * restarted or replaced, and may have lost writes.
-   */
+  /** Identifies the server and its start; undefined while disconnected, and until the server has reported it. Once it changes, Redis may have lost writes. */
   readonly runId: () => string | undefined
   readonly close: () => Promise<void>
 }
@@ -24,17 +21,15 @@ export const connectTimeoutMs = 5_000
 export const commandTimeoutMs = 2_000
 const maxReconnectDelayMs = 2_000
 
-/** 100 ms, then twice as long each time. */
 export const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** attempt, maxReconnectDelayMs)
 
 const firstConnectionDeadlineMs = 10_000
 const connectionPollMs = 50
 const sentinelReconnectMs = 1_000
-/** After a failure. */
 const runIdRetryMs = 500
 /**
- * `runId` may change without a reconnect: a promoted master without a replica changes its replication id after an hour. A process with the former id would
- * treat the account keys as incomplete for ever.
+ * A promoted master without a replica changes its replication id, a part of `runId`, after an hour. A process with the former id would treat the account keys
+ * as incomplete for ever.
  */
 const runIdPollMs = 5_000
 
@@ -64,7 +59,7 @@ export function connectRedis(
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     enableAutoPipelining: true,
-    // CLIENT SETINFO, which Tidemark's Redis users may not call, would count as a failed command.
+    // Tidemark's Redis users may not call CLIENT SETINFO, which would count as a failed command.
     disableClientInfo: true,
     retryStrategy: (attempt) => {
       // The client reads its options at each attempt. Files of secrets may have changed.
@@ -132,12 +127,10 @@ export function connectionOver(client: Redis, prefix: string, onError: (error: E
 }
 
 /**
- * The id of a server's run, from an INFO reply: the `run_id`, followed by the replication id if the server is a promoted master. Why both: replica B is
- * promoted without the last writes of master A. A becomes a replica of B, drops these writes, and is promoted again. A still has its `run_id`, but a new
- * replication id, so the loss is noticed.
+ * The id of a server's run: the `run_id` in a reply to INFO, followed by the replication id if the server is a promoted master. Why both: replica B is promoted
+ * without the last writes of master A. A becomes a replica of B, drops these writes, and is promoted again. A still has its `run_id`, but a new replication id.
  */
 export function runIn(info: string): string | undefined {
-  // All zeros if there was no former master.
   const wasPromoted = /[^0]/.test(fieldIn(info, 'master_replid2') ?? '')
   const runId = fieldIn(info, 'run_id')
   return wasPromoted ? `${runId}-${fieldIn(info, 'master_replid')}` : runId
@@ -156,7 +149,6 @@ function watchCommands(client: Redis, onCommand: OnCommand): void {
   }
 }
 
-/** Resolves once the server has reported its `runId`. */
 export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, signal?: AbortSignal): Promise<void> {
   const givesUpAtMs = performance.now() + firstConnectionDeadlineMs
   while (runId() === undefined) {
@@ -192,7 +184,7 @@ export class RedisUnavailable extends Error {
 
 type ErrorClass = abstract new (...parameters: never[]) => Error
 
-/** Rejects with `RedisUnavailable`, except for errors of the classes `passedOn`. */
+/** Errors of the classes `passedOn` pass unchanged. */
 export async function fromRedis<T>(answer: Promise<T>, ...passedOn: readonly ErrorClass[]): Promise<T> {
   try {
     return await answer

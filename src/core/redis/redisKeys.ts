@@ -3,16 +3,13 @@ import type { Digest, DocumentId, EntityType, TeamId, TeamList } from '../model/
 
 /** Type, lifetime, content and writer of every name in Redis. A "key" is an account key. A function called with `''` returns the prefix of its names. */
 export interface RedisKeys {
-  /** Hash, `<teamId>/<keyId>` → JSON: the live keys with this digest, usually one (accountKeyScripts.ts). `AccountKeyStore`. */
+  /** Hash, `<teamId>/<keyId>` → JSON: the live keys with this digest (accountKeyScripts.ts). `AccountKeyStore`. */
   readonly accountKey: (digest: Digest | '') => string
-  /**
-   * Hash, key id → position of the newest record, and its JSON: a team's live keys, reserved slots, and deletions whose record no indexer has read yet.
-   * `AccountKeyStore`.
-   */
+  /** Hash, key id → position and JSON: a team's live keys, reserved slots, and deletions whose record no indexer has read yet. `AccountKeyStore`. */
   readonly teamKeys: (teamId: TeamId | '') => string
-  /** Hash, key id → position and JSON: a team's deleted keys, which an older record, read later, must not bring back. `AccountKeyStore`. */
+  /** Hash, key id → position and JSON: deleted keys, which an older record must not bring back. `AccountKeyStore`. */
   readonly deletedKeys: (teamId: TeamId | '') => string
-  /** String, 1 h: marks a replay. If Redis is flushed meanwhile, the mark is gone, and the replay must be repeated. `AccountKeyStore`. */
+  /** String, 1 h: marks a replay; gone if Redis is flushed meanwhile. `AccountKeyStore`. */
   readonly accountKeyReplay: (token: string) => string
   /** Hash, key id → epoch ms, 90 d: the last use of each key, up to a minute too early. `shareLookups`. */
   readonly lastUse: (teamId: TeamId | '') => string
@@ -23,15 +20,15 @@ export interface RedisKeys {
   readonly keyUse: (hour: string, teamId: TeamId) => string
   /** Hash, 90 d, one for each key: when it last requested a change feed, and until when it has read every change. `countKeyUse`. */
   readonly feedUse: (key: DocumentId | '') => string
-  /** String: random text, replaced once a change of the list is searchable. `publishVisiblePositions`; `freshnessLua` stores the first text. */
+  /** String: random text, replaced once a change of the list is searchable. `publishVisiblePositions`, `freshnessLua`. */
   readonly changeToken: (list: TeamList | '') => string
   /** String, JSON, 15 min: the user of a session of the settings area, by SHA-256 of the session id. src/settings/sessions.ts. */
   readonly session: (digest: string) => string
   /** String, 10 min: a used sign-in token, by SHA-256 of its `jti`. src/settings/signIn.ts. */
   readonly usedSignIn: (digest: string) => string
-  /** Set: the digests whose `accountKey` has several fields; requests with them are refused. `AccountKeyStore`. */
+  /** Set: the contested digests. `AccountKeyStore`. */
   readonly contestedDigests: string
-  /** String: the `runId` (redis.ts) into which every key was copied. If it is no longer the present one, Redis may have lost keys. `AccountKeyStore`. */
+  /** String: the `runId` (redis.ts) into which every key was copied. `AccountKeyStore`. */
   readonly accountKeysComplete: string
   /**
    * Hash, 7 d, one for each entity type and generation. `publishVisiblePositions`, `switchServing`. Fields:
@@ -49,7 +46,7 @@ export interface RedisKeys {
   readonly readLogs: (generation: GenerationTag) => string
   /** String: the tag of the serving generation. `switchServing`, `setServing`. */
   readonly serving: string
-  /** String, 10 s: the id of the rebuild that is about to switch. Meanwhile the serving generation publishes no positions. `acquireSwitchLock`. */
+  /** String, 10 s: the id of the rebuild that is about to switch. `acquireSwitchLock`. */
   readonly switchLock: string
   /** List, JSON, newest first, 400 d: the last 100 changes of a team's keys. `changeKeeper`. */
   readonly keyChanges: (teamId: TeamId) => string
@@ -57,7 +54,7 @@ export interface RedisKeys {
   readonly announcedRebuild: string
   /** String, JSON, 7 d: how far the last rebuild has come; removed at its end. `storeRebuildProgress`. */
   readonly rebuildProgress: string
-  /** Prefix of strings, 60 s: the requests of a key in its rate-limit window. `countRequests`. */
+  /** Prefix of strings, 60 s: a key's requests in its rate-limit window. `countRequests`. */
   readonly limitPrefix: string
 }
 

@@ -1,6 +1,5 @@
 import type { RedisConnection } from './redis.ts'
 
-/** About how many names one SCAN returns; their hashes are read together. */
 const namesAtOnce = 500
 
 /**

@@ -14,14 +14,14 @@ import {
  * 1. Raises the visible positions and times of the next generation to those that the rebuild has reached.
  * 2. Returns `behind` if a position of the next generation is lower than in the serving one: clients of a change feed may have read further. No indexer raises
  *   those while the rebuild owns the lock.
- * 3. Raises the times of the next generation to those of the serving one. If everything appended before 12:00 is below offset 70 there, this is true of the
+ * 3. Raises the times of the next generation to those of the serving one. If there, everything appended before 12:00 is below offset 70, this is true of the
  *   next generation as well: by step 2, it shows everything below 70.
  * 4. Makes the next generation serve, and deletes the lock.
  * If the reply is lost and the script runs again, it returns `switched` again.
  * KEYS: the serving generation's tag, the lock, the next generation's positions of forms and of submissions.
  * ARGV 1 to 4: id of the rebuild, tag of the next and of the serving generation, new salt. 5 to 9 of forms, 10 to 14 of submissions: name of the serving
- * generation's positions (empty if they must not be compared), cursor key, list index, detail index, number of partitions. 15: `1` if deletions may be missing.
- * From 16 on, four for each partition: 1 (forms) or 2 (submissions), partition, position, time.
+ * generation's positions (empty if not to be compared), cursor key, list index, detail index, number of partitions. 15: `1` if deletions may be missing. From
+ * 16 on, for each partition: 1 (forms) or 2 (submissions), partition, position, time.
  */
 const switchScript = script(`${raiseLua}${updateWatermarkLua}
 if redis.call('GET', KEYS[1]) == ARGV[2] then return {'switched'} end
@@ -55,13 +55,12 @@ redis.call('SET', KEYS[1], ARGV[2])
 redis.call('DEL', KEYS[2])
 return {'switched'}`)
 
-/** Every record below offset `to` is searchable, among them everything appended before `timeMs`. */
 export type ReachedPartition = Omit<PublishedPartition, 'from'>
 
 export type RequestedSwitch = {
   /** The id of the rebuild, which must own the lock. */
   readonly holder: string
-  /** The serving generation, from which the rebuild has reconciled. */
+  /** The serving generation. */
   readonly from: GenerationTag
   readonly to: { readonly tag: GenerationTag; readonly indices: Indices }
   readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>

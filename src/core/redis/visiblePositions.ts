@@ -20,7 +20,7 @@ export type PublishedPartition = {
   /** The position that this indexer published last; at first, the committed offset. */
   readonly from: bigint
   readonly to: bigint
-  /** Everything appended before this time (epoch ms) is below `to`. 0: unknown, as without log-append times; a stored time is then removed. */
+  /** Everything appended before (epoch ms) is below `to`. 0: unknown, as without log-append times; a stored time is then removed. */
   readonly timeMs: number
 }
 
@@ -44,7 +44,7 @@ export const maxListsPerRound = 5_000
 /** After the last round. */
 export const publishedLifeMs = 7 * 86_400_000
 
-/** Lua: sets a field of a hash, unless its value is greater. Returns its former value, or -1. */
+/** Sets a field, unless its value is greater. Returns its former value, or -1. */
 export const raiseLua = `
 local function raise(key, field, value)
   local stored = tonumber(redis.call('HGET', key, field) or '-1')
@@ -53,8 +53,8 @@ local function raise(key, field, value)
 end`
 
 /**
- * Lua, for a hash `visiblePositions` (redisKeys.ts): stores the lowest time as its watermark, or removes it while a partition has no position or time, or
- * deletions may be missing (`withheld`). Returns the watermark, or nil, and whether every partition has a position.
+ * Stores the lowest time of a hash `visiblePositions` as its watermark, or removes it while a partition has no position or time, or deletions may be missing
+ * (`withheld`). Returns the watermark, or nil, and whether every partition has a position.
  */
 export const updateWatermarkLua = `
 local function updateWatermark(key)
@@ -85,11 +85,11 @@ end`
  *   once the positions have moved. If later, a follower with the old token would get "nothing new" although the change is visible.
  * - If a stored position is missing or below `from`, Redis has lost a publication, perhaps with tokens of other lists. A new salt gives every list another
  *   version, so that no client gets 304 for a changed list. The first round with `mayLackDeletions` changes the salt, too.
- * - While a rebuild owns the lock of the switch (serving.ts), the serving generation publishes list versions, but no positions.
- * - Requests search the indices of an entity type once every partition of its topic has a position.
+ * - While a rebuild owns the lock of the switch, the serving generation publishes list versions, but no positions.
+ * - Requests search the indices of an entity type once every partition has a position.
  * KEYS: the positions of forms and of submissions, then the change tokens of the changed lists.
  * ARGV 1 to 7: name of the lock, new token, new salt, `1` to change every list, name of the serving generation's tag, tag of this generation, `1` if deletions
- * may be missing. 8 to 11 of forms, 12 to 15 of submissions: list index, detail index, cursor key, number of partitions. From 16 on, five for each partition: 1
+ * may be missing. 8 to 11 of forms, 12 to 15 of submissions: list index, detail index, cursor key, number of partitions. From 16 on, for each partition: 1
  * (forms) or 2 (submissions), partition, `from`, `to`, time.
  */
 const publishScript = script(`${raiseLua}${updateWatermarkLua}
@@ -128,7 +128,7 @@ export type RoundReply = {
   readonly outcome: 'locked' | 'incomplete' | 'complete'
   /** Undefined if no generation serves. */
   readonly serving: GenerationTag | undefined
-  /** Everything appended before this time (epoch ms) is searchable in this generation; undefined while unknown. */
+  /** Undefined while unknown. */
   readonly watermarkMs: number | undefined
 }
 
@@ -173,7 +173,7 @@ export async function knowsDeletions({ client, keys }: RedisConnection, generati
   return hashes.every(([partitions, withheld]) => partitions !== null && withheld === null)
 }
 
-/** Deletes what Redis stores of a removed generation: visible positions and states of logs. */
+/** Also the states of its logs. */
 export async function forgetVisiblePositions(
   { client, keys }: RedisConnection,
   generation: GenerationTag,
