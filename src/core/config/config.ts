@@ -92,7 +92,6 @@ export const variableNames: ReadonlySet<string> = new Set(Object.keys(environmen
 
 /** Returns every problem at once, each with the variable's name as its path. */
 export function readConfig(environment: Environment, needed: readonly Need[]): ConfigResult<Config> {
-  // An empty variable counts as not set.
   const nonEmpty: Environment = Object.fromEntries(Object.entries(environment).filter(([, value]) => value))
   const { values: withSecrets, problems: fileProblems } = readSecretFiles(nonEmpty)
   const parsed = environmentSchema.safeParse(withSecrets)

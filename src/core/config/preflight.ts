@@ -17,19 +17,19 @@ export type EngineProbe = {
   /** Missing for an engine to which this process sends no certificate. */
   readonly certificateSetting?: keyof Config
   readonly tls: Tls
-  /** Of which the certificates are checked. */
+  /** Addresses whose certificates are checked. */
   readonly addresses: readonly Address[]
   /** Resolves with the problem of a setting that the engine rejects. Rejects when the engine is unreachable. */
   tryCredentials(signal: AbortSignal): Promise<Problem | undefined>
 }
 
-/** A setting that the engine rejects, or a certificate that this process rejects. */
+/** `problem`: a setting that the engine rejects, or a certificate that this process rejects. */
 export type ProbeOutcome =
   | { readonly kind: 'accepted' }
   | { readonly kind: 'rejected'; readonly problem: Problem }
   | { readonly kind: 'unreachable' }
 
-/** A service starts even if an engine hangs, and repeats the probe with `probeLater`. A command can do nothing without its engines, so it waits longer. */
+/** A service starts even if an engine hangs, and repeats the probe with `probeLater`. A command can do nothing without its engines. */
 export const probeDeadlineMs = { service: 3_000, command: 10_000 }
 const retryMs = 2_000
 
@@ -42,7 +42,7 @@ export async function probe(
   const deadline = AbortSignal.timeout(deadlineMs)
   const signal = stop === undefined ? deadline : AbortSignal.any([deadline, stop])
   const credentials = engine.tryCredentials(signal)
-  // Awaited only after the certificates: until then, a rejection must not count as unhandled.
+  // Until it is awaited, a rejection must not count as unhandled.
   credentials.catch(() => undefined)
   const judgementMs = Math.ceil(deadlineMs / 3)
   // An address that does not answer is no problem: `tryCredentials` rejects if none answers.
@@ -69,7 +69,7 @@ export async function probeLater(
   }
 }
 
-/** If this process rejects the engine's certificate, or the engine its own within `judgementMs`. */
+/** The problem if this process rejects the engine's certificate, or the engine this process's within `judgementMs`. */
 async function certificateProblem(
   engine: EngineProbe,
   { host, port }: Address,
@@ -118,7 +118,7 @@ function clientCertificateProblem(
   return { path, rule: `${rule}, by ${engine}` }
 }
 
-/** Never resolves. */
+/** Rejects once `signal` aborts; never resolves. */
 export async function aborted(signal: AbortSignal): Promise<never> {
   if (!signal.aborted) await once(signal, 'abort')
   throw signal.reason

@@ -3,7 +3,7 @@ import type { Problem } from '../model/schema.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Variables whose value may be in a file: secrets, and also addresses and users, which stores of secrets often contain. */
+/** Secrets, and also addresses and users, which stores of secrets often contain. */
 const secrets = [
   'ELASTICSEARCH_URL',
   'ELASTICSEARCH_USERNAME',
@@ -24,7 +24,7 @@ export const fileVariables: ReadonlyMap<string, string> = new Map(secrets.map((n
 type WithSecrets = {
   /** With the content of files, without line breaks at their ends. */
   readonly values: Environment
-  /** By the variable whose value could not be read. */
+  /** Variable whose value could not be read → problem. */
   readonly problems: ReadonlyMap<string, Problem>
 }
 

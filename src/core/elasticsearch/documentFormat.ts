@@ -19,7 +19,7 @@ export const position = (createdAt: Instant, id: string): string => `${createdAt
 /** An instant contains no `|`. */
 export const idInPosition = (text: string): EntityId => text.slice(text.indexOf('|') + 1) as EntityId
 
-/** So begins the document of a deleted entity. */
+/** The document of a deleted entity begins so. */
 export const tombstoneStart = '{"tombstone":'
 
 export const isTombstone = (source: Buffer): boolean =>

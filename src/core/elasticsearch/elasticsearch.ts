@@ -28,7 +28,7 @@ export const asBytes = ({ connectionPool }: Client) => ({ context: bytesContext,
 
 /**
  * Works around three bugs of `UndiciConnection`:
- * - When a caller aborts its request, the client marks the node as dead. `RequestAbortedError` does not count against the node.
+ * - When a caller aborts its request, the client marks the node as dead. Here the client gets `RequestAbortedError`, which does not count against the node.
  * - When a request times out, the connection dispatches `abort` on the caller's signal, which ends everything else that listens to it. Here each request has
  *   its own signal.
  * - A request ends after the client's timeout even if its own is longer. Here the client's bounds only the pause between two parts of a body.
@@ -83,7 +83,7 @@ async function readAtMost(body: AsyncIterable<Buffer>, maxBytes = Number.POSITIV
   return Buffer.concat(parts)
 }
 
-/** As in the client. */
+/** Begins the error for a too long answer, as in the client. */
 export const tooLongMessage = 'The content length'
 
 /** The client would always send its first credentials, but files of secrets may change. */
@@ -131,6 +131,7 @@ const mediaTypes = { accept: mediaType, 'content-type': mediaType }
 
 type Send = (params: TransportRequestParams) => Promise<{ readonly statusCode: number; readonly body: unknown }>
 
+/** How a starting process checks the settings and release of Elasticsearch. */
 export const elasticsearchProbe = (config: Config): EngineProbe => ({
   engine: 'ELASTICSEARCH_URL',
   caSetting: 'ELASTICSEARCH_CA_FILE',
@@ -138,7 +139,6 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
   addresses: config.ELASTICSEARCH_URL.filter((url) => url.startsWith('https:')).map((url) => addressIn(url, httpsPort)),
   tryCredentials: async (signal) => {
     const client = connectElasticsearch(config)
-    // Some nodes may be unreachable.
     const maxRetries = config.ELASTICSEARCH_URL.length - 1
     const send: Send = async (params) =>
       await client.transport.request(params, {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { estypes } from '@elastic/elasticsearch'
 import type { Branded, EntityType } from '../model/ids.ts'
 
-/** One index each. */
+/** One index for each kind. */
 export const documentKinds = ['forms', 'form-details', 'submissions', 'submission-details'] as const
 export type DocumentKind = (typeof documentKinds)[number]
 
@@ -35,9 +35,9 @@ export type IndexDefinition = {
 export const aliasOf = (prefix: string, kind: DocumentKind): Alias => `${prefix}-${kind}` as Alias
 
 /**
- * The alias for writers: indexers, or the rebuild that fills the index (`rebuild`: its id). They use it with `require_alias`: otherwise a write to a missing
- * index would create it, without our mapping. Once the alias is removed, writes fail: those of indexers of a retired generation, or of a rebuild whose
- * generation another rebuild has taken over.
+ * The alias for writers: indexers, or the rebuild that fills the index (`rebuild`: its id). With `require_alias`, a write to a missing index does not create it
+ * without our mapping. Once the alias is removed, writes fail: those of indexers of a retired generation, or of a rebuild whose generation another rebuild has
+ * taken over.
  */
 export const writeAliasOf = (index: PhysicalIndex, rebuild?: string): Alias =>
   `${index}-write${rebuild === undefined ? '' : `-${rebuild}`}` as Alias
@@ -47,7 +47,6 @@ export type WriteAliases = Readonly<Record<DocumentKind, Alias>>
 export const writeAliasesOf = (indices: Indices, rebuild?: string): WriteAliases =>
   Object.fromEntries(documentKinds.map((kind) => [kind, writeAliasOf(indices[kind], rebuild)])) as WriteAliases
 
-/** `version`: of the mapping. */
 export const physicalName = (prefix: string, kind: DocumentKind, version: number, generation: number): PhysicalIndex =>
   `${prefix}-${kind}-v${version}-${generation}` as PhysicalIndex
 
@@ -62,7 +61,7 @@ export function readPhysicalName(prefix: string, name: string): PhysicalName | u
   return { kind: kind as DocumentKind, version: Number(version), generation: Number(generation) }
 }
 
-/** The mapping may lack fields of its present definition. */
+/** An older mapping may lack fields. */
 export function hasOlderMapping(prefix: string, index: string, hasAnswers: boolean): boolean {
   const name = readPhysicalName(prefix, index)
   return name !== undefined && name.version < definitionOf(name.kind, hasAnswers).version

@@ -76,7 +76,7 @@ type ScanQuery = Pick<estypes.SearchRequest, 'query' | 'slice' | 'preference' | 
   size: number
 }
 
-/** Of a point in time, after its last request. */
+/** A point in time expires this long after its last request. */
 const keepAlive = '2m'
 const partBytes = 1024 * 1024
 const firstSize = 10

@@ -19,6 +19,7 @@ export const configuredEngines = {
 
 export type Engines = Readonly<typeof configuredEngines>
 
+/** The probes of the engines that a process needs. */
 export const probesOf = (config: Config, needs: readonly Need[]): EngineProbe[] =>
   [elasticsearchProbe, kafkaProbe, redisProbe]
     .map((probe) => probe(config))

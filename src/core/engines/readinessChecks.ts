@@ -44,13 +44,11 @@ const noMasterBlock = 'cluster.no_master_block'
 export const isolatedNodesAnswerNothing =
   (client: Client): Check =>
   async (signal) => {
-    // At most one attempt for each node.
     const options = { signal, maxRetries: client.connectionPool.size - 1 }
     const timeout = { master_timeout: '1s' } as const
     try {
       const [{ number_of_nodes: nodes = 1 }, { transient, persistent, defaults }] = await Promise.all([
         client.cluster.health(timeout, options),
-        // Settings of elasticsearch.yml are among the defaults.
         client.cluster.getSettings({ ...timeout, include_defaults: true, filter_path: `*.${noMasterBlock}` }, options),
       ])
       const cluster = { ...defaults?.['cluster'], ...persistent?.['cluster'], ...transient?.['cluster'] }

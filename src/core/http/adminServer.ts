@@ -10,8 +10,8 @@ export type AdminPages = ReadonlyMap<string, (query: URLSearchParams) => Promise
 type AdminAddress = ListenAddress & { readonly host: string; readonly allowedHosts: readonly string[] }
 
 /**
- * Serves `pages`, to which the caller may add later, without authentication. `Host` is checked, because by DNS rebinding a web page in the browser of somebody
- * who can reach the port could read it.
+ * Serves `pages`, to which the caller may add later, without authentication. If `Host` were not checked, a web page in the browser of somebody who can reach
+ * the port could read it by DNS rebinding.
  */
 export async function serveAdmin({ host, port, allowedHosts }: AdminAddress, pages: AdminPages) {
   const names = new Set(['localhost', host, ...allowedHosts].map((name) => name.toLowerCase()))

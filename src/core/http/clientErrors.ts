@@ -30,7 +30,7 @@ export const refusal = (status: number, headers: Headers, body: string): PlainAn
   body,
 })
 
-/** `allow`: the `Allow` header of a 405. */
+/** Logs each client error like a request. */
 export const refuseAndLog =
   (log: Logger, headers: Headers, allow: string, bodyOf: (reason: ClientError) => string): Refuse =>
   (reason) => {

@@ -40,7 +40,7 @@ export async function serve(
     response.once('close', () => {
       if (latest.get(socket)?.response === response) latest.delete(socket)
     })
-    // Node drops what follows a request with `Upgrade`; on a closed connection, the client does not wait for answers.
+    // Node drops what follows a request with `Upgrade`: the client must not wait for answers.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false
     for (const name of preferences)
       if ((request.headers[name]?.length ?? 0) > maxPreferenceBytes) delete request.headers[name]
@@ -83,7 +83,6 @@ function hangUp(socket: Duplex, last: Exchange | undefined, renderAnswer: () => 
   else end()
 }
 
-/** `api.example:3000`, `127.0.0.1` or `[::1]:3000`. */
 const hostPattern = /^(?<name>\[[\da-f:.]+\]|[^\s/?#@[\]\\:]*)(?::\d*)?$/i
 
 /** In lower case, without port; undefined if malformed. */

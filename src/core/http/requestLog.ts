@@ -52,7 +52,7 @@ export function routeOf({ matched }: Matched): string | undefined {
   return path === undefined ? undefined : String(path)
 }
 
-/** More than Node's 10: several middlewares, Koa and the compressor listen for the end of a response. */
+/** More than Node's 10: several middlewares listen for the end of a response. */
 const maxListeners = 20
 
 /** Passes requests to a Koa app. If an answer cannot be sent, logs the first reason. */

@@ -1,18 +1,16 @@
 import type { Socket } from 'node:net'
 
-/** A client must read at least this fast while bytes wait for it. */
+/** The floor: a client must read at least this fast while bytes wait for it. */
 export const floorBytesPerSecond = 5_000
 /**
- * How far a client may be behind the floor before its connection is reset. After a minute in which it read 100,000 bytes, 20 seconds' worth, it is 40 seconds
- * behind. At 10,000 bytes a second, it gets a page of 1.5 MiB, even if the server sees its progress late: on loopback, the kernel accepts 1.5 MB at once, and
- * reports no progress until some of it is read.
+ * How far a client may be behind the floor. After a minute in which it read 100,000 bytes, 20 seconds' worth, it is 40 seconds behind. The server may see
+ * progress late: on loopback, the kernel accepts 1.5 MB at once, and reports nothing until some of it is read.
  */
 export const usualPatienceMs = 180_000
 
 /** Bytes that the kernel has accepted, and bytes that wait for it. */
 type Sent = { readonly acceptedBytes: number; readonly waitingBytes: number }
 
-/** `behindMs`: how far the client is behind the floor. */
 export type Reading = Sent & { readonly behindMs: number }
 
 /** `before`: the reading `elapsedMs` ago. Time counts only while bytes wait: a client that has read everything is not behind, however slow it was. */
@@ -22,7 +20,7 @@ export function readSince(before: Reading | undefined, sent: Sent, elapsedMs: nu
   return { ...sent, behindMs: Math.max(0, before.behindMs + elapsedMs - readMs) }
 }
 
-/** Private figures of Node, which its own timeouts use. Those of a `Writable` count a chunk only once the kernel has accepted all of it. */
+/** Private figures of Node. Those of a `Writable` count a chunk only once the kernel has accepted all of it. */
 type Handle = { readonly bytesWritten: number; readonly writeQueueSize: number }
 
 export function sentOn(socket: Socket): Sent {

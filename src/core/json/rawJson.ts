@@ -16,6 +16,7 @@ export function rawMembers(text: string): ReadonlyMap<string, string> {
   return members
 }
 
+/** Empty for other JSON values. */
 export function rawElements(text: string): string[] {
   const elements: string[] = []
   walk(text, skipSpace(text, 0), (at, name) => {
@@ -65,10 +66,7 @@ function cleanValue(text: string, from: number): Cleaned {
   return { raw: first === '{' ? `{${raw}}` : `[${raw}]`, end }
 }
 
-/**
- * `visit` is called with the offset of each value in the object or array at `from`, and returns the offset after it. Returns the offset after the object or
- * array; `from` for other values.
- */
+/** Calls `visit` for each value in the object or array at `from`. Both return the offset after what they have read; `walk` returns `from` for other values. */
 function walk(text: string, from: number, visit: (at: number, name: string | undefined) => number): number {
   const first = text[from]
   if (first !== '{' && first !== '[') return from

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { rawMembers, renderObject, withoutTabs } from './rawJson.ts'
 import { type Kind, kinds, type Member, none, Scanner, type Served, type Shape, servedPair } from './scanner.ts'
 
-/** One-line JSON in UTF-8: for lists, and for a request by id. `digest`, of both, shows whether two records of one revision are the same. */
+/** `summary` for lists, `detail` for a request by id. `digest`, of both, shows whether two records of one revision are the same. */
 export type Rendered = { readonly summary: Buffer; readonly detail: Buffer; readonly digest: string }
 
 const digestCharacters = 16
@@ -16,8 +16,8 @@ const closing = Buffer.from('}')
 
 /**
  * Renders the record value that `scanner` read last, by copying the bytes of its served members. Missing members become null.
- * Members that follow each other in the record as in the answer are copied in one piece. If the answer is to contain `"id":"a","title":"b"`, and in the record,
- * the value of `title` starts 9 bytes after the end of that of `id`, nothing but `,"title":` is between them, and all of `"a","title":"b"` can be copied.
+ * Members that follow each other in the record as in the answer are copied in one piece. If the value of `title` starts 9 bytes after the end of that of `id`,
+ * only `,"title":` can be between them, and `"a","title":"b"` is copied as a whole.
  */
 export class RecordRenderer {
   readonly scanner: Scanner
@@ -111,7 +111,7 @@ export class RecordRenderer {
         this.#pendingEnd = end
         continue
       }
-      // Before the inner object's brace, which the first inner step writes.
+      // The piece ends before the inner object's brace, which the first inner step writes.
       this.#pendingEnd = start
       this.#copyMembers(members, replacements)
       // If the piece reaches to the closing brace, that is copied with it.

@@ -27,7 +27,7 @@ const maxSafeCharacters = 15
 /** An offset where there is no value, or no simple JSON. */
 export const none = -1
 
-/** Names, or pairs of the name of an object and its own served members, in order. */
+/** Names, or pairs of the name of an object and its served members. */
 export type Served = readonly ServedMember[]
 type ServedMember = string | readonly [name: string, members: Served]
 
@@ -42,7 +42,7 @@ export type Kind = (typeof kinds)[number] | 'any'
 /** The known members of an object; the scanner skips others. */
 export type Shape = {
   readonly members: Map<string, Member>
-  /** The first member of the last scanned object: most records of a topic have one order of members. */
+  /** Most records of a topic have one order of members. */
   next: Member | undefined
 }
 
@@ -67,7 +67,7 @@ export class Scanner {
   bytes: Buffer = Buffer.alloc(0)
   /** Read last; at the start of an object, its shape. Its `next` is expected next. Undefined after an unknown member. */
   #last: Shape | Member | undefined
-  /** Of a known member with a rejected value. */
+  /** The path of a known member whose value was rejected. */
   rejectedPath: string[] = []
 
   constructor(shape: Shape, memberCount: number) {
@@ -107,7 +107,6 @@ export class Scanner {
     return this.has(ordinal) ? this.bytes.toString('latin1', this.startOf(ordinal), this.endOf(ordinal)) : ''
   }
 
-  /** `shape`: of an object with known members. */
   #readNested(from: number, shape: Shape | undefined, depth: number): number {
     const bytes = this.bytes
     if (depth > maxDepth) return none

@@ -25,7 +25,7 @@ keepCommitsOutOfRange()
 reportFetchedOffsets()
 
 const connectionTimeoutMs = 5_000
-/** Joining a group and fetching have longer timeouts of their own. */
+/** Joining a group and fetching have longer timeouts. */
 const requestTimeoutMs = 10_000
 
 /** Makes an object from member → setting, whose members read the present value: files of secrets may be replaced while a process runs. */
@@ -120,6 +120,7 @@ function pinoLevel(level: logLevel): 'error' | 'warn' | 'debug' {
   return level === logLevel.WARN ? 'warn' : 'debug'
 }
 
+/** How a starting process checks the settings of Kafka. */
 export const kafkaProbe = (config: Config): EngineProbe => ({
   engine: 'KAFKA_BROKERS',
   caSetting: config.KAFKA_SSL_CA_FILE === undefined ? 'KAFKA_SSL' : 'KAFKA_SSL_CA_FILE',

@@ -8,7 +8,6 @@ import { type SourceRecord, sourceRecord, type TopicPartition } from './sourceRe
 const sessionTimeoutMs = 10_000
 const heartbeatIntervalMs = 1_500
 const rebalanceTimeoutMs = 15_000
-/** How soon a member notices partitions that were added to a topic. */
 const metadataMaxAgeMs = 10_000
 const fetchWaitMs = 500
 
@@ -109,9 +108,9 @@ export function groupMember(kafka: Kafka, options: GroupOptions): GroupMember {
 }
 
 /**
- * Ignores that the member has crashed, as here:
+ * Ignores that the member has crashed:
  * 1. No broker answers a fetch. KafkaJS ends the member, and needs some milliseconds to disconnect.
- * 2. Meanwhile the process is told to stop, and pauses the partitions. KafkaJS throws, because it has no member.
+ * 2. Meanwhile the process stops, and pauses the partitions. KafkaJS throws, because it has no member.
  * 3. KafkaJS emits CRASH, and `run` rejects.
  */
 function unlessCrashed(change: () => void): void {
@@ -132,7 +131,7 @@ function subscribeToEvents(consumer: Consumer, options: GroupOptions, onFailure:
     options.onAssigned(partitions).catch(onFailure)
   })
   consumer.on(START_BATCH_PROCESS, ({ payload }) => {
-    // KafkaJS does not call eachBatch for it.
+    // KafkaJS does not call eachBatch for an empty batch.
     if (payload.batchSize > 0) return
     try {
       options.onBatchEnd(payload, toOffset(payload.firstOffset), toOffset(payload.lastOffset))
@@ -174,7 +173,7 @@ async function deliverBatch(options: GroupOptions, payload: EachBatchPayload, si
     resolveOffset(batch.lastOffset())
     await heartbeat()
   } catch (error) {
-    // After another error, KafkaJS would call eachBatch again.
+    // Otherwise KafkaJS would call eachBatch again.
     throw error instanceof kafkajs.KafkaJSError ? error : new kafkajs.KafkaJSNonRetriableError(error as Error)
   }
 }

@@ -5,8 +5,8 @@ import { partitionName, type TopicPartition } from './sourceRecord.ts'
 export type PartitionTime = TopicPartition & { readonly afterMs: number }
 
 /**
- * Reads, for each partition, the offset of the first record with a timestamp after `afterMs` (epoch ms). The result, by `partitionName`, leaves out partitions
- * without one. `times` names a partition once at most. Rejects if a topic is missing or a leader does not answer.
+ * Reads the offset of each partition's first record after `afterMs` (epoch ms). The result, by `partitionName`, leaves out partitions without one. `times`
+ * names a partition once at most. Rejects if a topic is missing or a leader does not answer.
  */
 export async function offsetsAfter(kafka: Kafka, times: readonly PartitionTime[]): Promise<Map<string, bigint>> {
   const firstOffsets = new Map<string, bigint>()

@@ -8,7 +8,7 @@ import { varintOf } from './recordBytes.ts'
 import { RecordHeaders } from './recordHeaders.ts'
 import { partitionName } from './sourceRecord.ts'
 
-/* Fixes for bugs of KafkaJS 2.2.4, each with the test that shows the bug. They change KafkaJS for all clients of this process. */
+/* Fixes for bugs of KafkaJS 2.2.4, for all its clients in this process, each with the test that shows the bug. */
 
 const load = createRequire(import.meta.url)
 

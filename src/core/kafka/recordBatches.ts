@@ -34,7 +34,7 @@ const maxBatchBytes = 256 * 1024 * 1024
 const maxPartitionBytes = 4 * 1024 * 1024
 /** Decoding also stops after this many records, even within a batch: 25 KB, compressed, may contain millions. */
 const maxPartitionRecords = 50_000
-/** After this many, the decoder lets other events run. */
+/** After this many records or headers, the decoder lets other events run. */
 const recordsPerTurn = 5_000
 const headersPerTurn = 50_000
 
@@ -49,8 +49,8 @@ const headerBytes = 61
 type DecodedOffsets = { readonly from: bigint; next: bigint }
 
 /**
- * Decodes the records of one partition in a fetch response, from the offset `from` on. Stops at `maxPartitionBytes` or `maxPartitionRecords`, and at the first
- * batch that is cut off or undecodable. Never rejects: one damaged batch would fail the other partitions, too.
+ * Decodes the records of one partition in a fetch response, from the offset `from` on, until a bound or a batch that is cut off or undecodable. Never rejects:
+ * one damaged batch would fail the other partitions, too.
  * The format: https://kafka.apache.org/documentation/#recordbatch
  */
 export async function decodePartition(bytes: Buffer, from = 0n): Promise<FetchedRecord[]> {
@@ -87,7 +87,7 @@ type BatchHeader = {
   readonly batchContext: { readonly producerId: string; readonly inTransaction: boolean }
 }
 
-/** Adds up to `maxPartitionRecords` records, and advances `offsets`. Resolves with the decompressed bytes. */
+/** Advances `offsets`. Resolves with the decompressed bytes. */
 async function decodeBatch(batch: Buffer, offsets: DecodedOffsets, records: FetchedRecord[]): Promise<number> {
   const magic = batch.readInt8(commonHeaderBytes - 1)
   if (magic !== currentMagic) throw new Error(`its format, version ${magic}, is unknown`)
@@ -146,7 +146,7 @@ async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigin
   const key = bytes.nullableBytes()
   const value = bytes.nullableBytes()
   const count = bytes.varint()
-  // Two lengths each.
+  // A header has two lengths.
   if (count < 0 || count > (bytes.end - bytes.at) / 2) throw new Error(`a record cannot have ${count} headers`)
   const headersFrom = bytes.at
   for (let remaining = count; remaining > 0; remaining -= headersPerTurn) {
@@ -186,9 +186,10 @@ export function withSkipped(records: readonly FetchedRecord[]): readonly Fetched
 export const isPlaceholder = ({ isControlRecord, isGap, isSkipped }: FetchedRecord): boolean =>
   isControlRecord || isGap === true || isSkipped === true
 
-/** KafkaJS drops records below the requested offset, and a damaged batch may name wrong ones. */
+/** KafkaJS drops records below the requested offset, and a damaged batch may have wrong offsets. */
 const highestOffset = String(2n ** 63n - 1n)
 
+/** The placeholder of a batch that cannot be decoded. */
 export const undecodableRecord = (problem: string, cause?: unknown): FetchedRecord => ({
   ...placeholder,
   offset: highestOffset,

@@ -9,8 +9,7 @@ export type RecordHeader = {
 }
 
 /**
- * The headers of a record as bytes: an object would lose their order, repeated names and `__proto__`. They become objects only while they are iterated, because
- * a record may have a million.
+ * An object would lose the order of headers, repeated names and `__proto__`. Headers become objects only while they are iterated: a record may have a million.
  */
 export class RecordHeaders implements Iterable<RecordHeader> {
   readonly count: number

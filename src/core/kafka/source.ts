@@ -42,7 +42,7 @@ export interface KafkaSource {
   readonly offsetsAfter: (times: readonly PartitionTime[]) => Promise<Map<string, bigint>>
   /** The next request fetches the leader of each partition anew. */
   readonly forgetLeaders: () => void
-  /** Without partitions that have no commit. */
+  /** Leaves out partitions without a commit. */
   readonly committedOffsets: (groupId: string, topics: readonly string[]) => Promise<PartitionCommit[]>
   readonly groupMembers: (groupId: string) => Promise<DescribedMember[]>
   readonly groupMember: (options: GroupOptions) => GroupMember
@@ -50,10 +50,9 @@ export interface KafkaSource {
   readonly close: () => Promise<void>
 }
 
-/** `requests`: how many are pending. */
 type Connection = { readonly admin: Admin; requests: number }
 
-/** Admin requests share one connection; after a failure or `forgetLeaders`, the next request opens a new one. */
+/** Admin requests share one connection, until a failure or `forgetLeaders`. */
 export function kafkaSource(kafka: Kafka): KafkaSource {
   let current: Connection | undefined
   const disconnect = ({ admin }: Connection): void => {
@@ -112,7 +111,7 @@ export function kafkaSource(kafka: Kafka): KafkaSource {
   }
 }
 
-/** Several processes may call this at once: KafkaJS ignores that a topic exists by now. */
+/** KafkaJS ignores that another process has created a topic by now. */
 async function createMissingTopics(admin: Admin, topics: readonly NewTopic[]): Promise<void> {
   const existing = new Set(await admin.listTopics())
   const missing = topics.filter(({ topic }) => !existing.has(topic))

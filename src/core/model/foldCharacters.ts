@@ -45,10 +45,7 @@ export const foldCharacters = (title: string): string =>
     .toWellFormed()
     .replace(katakana, (letter) => String.fromCharCode(letter.charCodeAt(0) - hiraganaDistance))
 
-/**
- * A script's ten digits follow each other, so the value is the number of digits before it; modulo ten, because another script's may come directly before, as
- * with Pa'o and Eastern Pwo Karen.
- */
+/** A script's ten digits follow each other, so the value is the number of digits before it; modulo ten, because another script's may come directly before. */
 function digitValue(digit: string): string {
   const code = digit.codePointAt(0) ?? 0
   let digitsBefore = 0

@@ -7,7 +7,7 @@ export type Branded<T, Name extends string> = T & { readonly [brand]: Name }
 
 export type TeamId = Branded<string, 'TeamId'>
 export type EntityId = Branded<string, 'EntityId'>
-/** `<teamId>/<entityId>`: Kafka record key and Elasticsearch document id. */
+/** `<teamId>/<entityId>`: also the Kafka record key. */
 export type DocumentId = Branded<string, 'DocumentId'>
 /** Hex SHA-256 of a plaintext account key. */
 export type Digest = Branded<string, 'Digest'>
@@ -22,7 +22,7 @@ export const identifierRule = '1 to 128 characters of A-Z a-z 0-9 . _ : -'
 
 export const maxRevision = 2 ** 53 - 2
 
-/** Of a deletion by a record without a value: above all revisions in values, so that no later record brings the entity back. */
+/** Of a deletion by a record without a value: above all revisions in values, so no later record brings the entity back. */
 export const deletedRevision = (2 ** 53 - 1) as Revision
 
 export const isIdentifier = (text: string): boolean => identifierPattern.test(text)

@@ -21,7 +21,6 @@ export function logPosition({
   return (partition * partitionSpan + offsetNumber) as LogPosition
 }
 
-/** All positions of the partition are below it. */
 export const endOfPositions = (partition: number): LogPosition => ((partition + 1) * partitionSpan) as LogPosition
 
 export const partitionOf = (position: LogPosition): number => Math.floor(position / partitionSpan)

@@ -9,7 +9,6 @@ export class Pace {
   note(value: number, atMs: number): void {
     if (value < (this.#notes.at(-1)?.value ?? value)) this.#notes = []
     this.#notes.push({ atMs, value })
-    // One earlier note stays, so that the rate covers the whole window.
     while ((this.#notes[1]?.atMs ?? atMs) <= atMs - windowMs) this.#notes.shift()
   }
 

@@ -26,7 +26,7 @@ import {
   submissionSchema,
 } from './submission.ts'
 
-/* Checks records of the topics, and makes the JSON that the API serves. Most submissions are read without parsing their JSON. */
+/* Checks records, and makes the JSON that the API serves. Most submissions are read without parsing their JSON. */
 
 export type RecordKey = { readonly teamId: TeamId; readonly entityId: EntityId }
 
@@ -70,7 +70,7 @@ export const readSubmissionRecord = parserOf<RenderedSubmission>(
     }),
 )
 
-/** Of records with the key `<teamId>/<entityId>` and the value null or `{"revision": …, "<member>": {…}}`. */
+/** Makes the parser of records with the key `<teamId>/<entityId>` and the value null or `{"revision": …, "<member>": {…}}`. */
 function parserOf<Entity extends { id: string } | null>(
   member: string,
   read: (value: Buffer) => Result<LiveState<Entity>>,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { identifierPattern, identifierRule, isIdentifier } from './ids.ts'
 import { instantRule, parseInstant } from './instant.ts'
 
-/* Optional fields may be missing or null, but not of another JSON type. `meta` adds JSON Schema that zod cannot derive. */
+/* `meta` adds JSON Schema that zod cannot derive. */
 
 export const identifier = z
   .string()

@@ -13,7 +13,7 @@ const fractionBits = partBits * (scoreParts.length - 2)
 /** So that a mean's quotient always has more bits than a double. */
 const spareBits = 128
 
-/** Not of parts that are zero: 1.5 is `{"1":1,"2":8388608}`, because 0.5 is 2^23 units of 2^-24. Cuts fractions below 2^-72. */
+/** JSON of the parts that are not zero: 1.5 is `{"1":1,"2":8388608}`, because 0.5 is 2^23 units of 2^-24. Cuts fractions below 2^-72. */
 export function partsOfScore(score: number): string {
   const parts: string[] = []
   let rest = Math.abs(score) < tooLargeScore ? score / partFactor : 0

@@ -112,7 +112,7 @@ export const servedSubmissionSummary: Served = [
   ['result', ['status', 'score', 'maxScore', 'level', 'outcomeCode', 'outcomeName']],
 ]
 
-/** Requested by id. */
+/** For a request by id. */
 export const servedSubmission: Served = [
   ...commonMembers,
   ['examinee', ['id', 'email', 'name']],

@@ -19,9 +19,9 @@ export type TitleWord = {
   readonly text: string
   /** Between the previous word and this one: nothing, punctuation, or text with a space. */
   readonly gap: 'none' | 'mark' | 'space'
-  /** After punctuation: .net, (emea). */
+  /** Right after punctuation: .net, (emea). */
   readonly isMarked: boolean
-  /** Continues the number before: the 000 of 10,000, 10.000, 10'000 and 10 000. */
+  /** Continues the number before: the 000 of 10,000 and 10 000. */
   readonly isDigitGroup: boolean
 }
 
@@ -83,7 +83,7 @@ export function foldTitle(title: string): string {
   return folded
 }
 
-/** Without a space between them, they may be written as one: e-mail, don't, covid-19. */
+/** Without a space between them, they may be one word: e-mail, covid-19. */
 const isJoinable = (before: TitleWord, after: TitleWord): boolean =>
   isSpelt(before) && isSpelt(after) && !(before.kind === 'number' && after.kind === 'number')
 
@@ -93,6 +93,7 @@ export const areJoinable = (words: readonly TitleWord[]): boolean =>
 /** Letters, digits or Hangul: may be joined to others, or misspelt. */
 export const isSpelt = ({ kind }: TitleWord): boolean => kind !== 'cjk' && kind !== 'emoji'
 
+/** Splits a list wherever `isEnd` is true of two neighbours. */
 export function splitWhere<T>(items: readonly T[], isEnd: (before: T, after: T) => boolean): [T, ...T[]][] {
   const parts: [T, ...T[]][] = []
   for (const item of items) {
@@ -103,7 +104,7 @@ export function splitWhere<T>(items: readonly T[], isEnd: (before: T, after: T) 
   return parts
 }
 
-/** Splits words into runs of kana, which may be misspelt like a word, and the words between. */
+/** Splits words into runs of kana, which may be misspelt like a word, and others. */
 export const kanaParts = (words: readonly TitleWord[]): [TitleWord, ...TitleWord[]][] =>
   splitWhere(words, (before, after) => after.gap !== 'none' || isKana(before) !== isKana(after))
 
@@ -129,7 +130,6 @@ export const minStartLength = 5
 /**
  * - `words`: words; words joined by punctuation, as one word that begins at each of them; pairs of adjacent CJK characters; runs of kana
  * - `joined`: two and three adjacent words without their spaces; pairs of adjacent Hangul syllables
- * - `starts`: beginnings of words, for half-typed words with a typo
  */
 type Terms = Readonly<Record<'words' | 'joined' | 'starts', readonly string[]>>
 
@@ -178,6 +178,7 @@ const cjkTerms = (words: readonly TitleWord[]): string[] =>
     return [word.text, ...(next !== undefined && isSpelt(next) ? [pair(word, next)] : [])]
   })
 
+/** The term of two words, one of them CJK. */
 export const pair = (before: TitleWord, after: TitleWord): string =>
   cut(before.text, pieceLength) + cut(after.text, pieceLength)
 
@@ -222,19 +223,20 @@ export type SoughtPart = readonly [TitleWord, ...TitleWord[]]
 const optionalWords =
   /^(?:a|an|and|are|as|at|be|by|for|from|in|into|is|it|its|of|on|or|that|the|their|these|this|those|to|was|were|with)$/
 
-/** Punctuation alone has no parts. */
+/** By reading. Punctuation alone has no parts. */
 export const soughtReadings = (typed: string): SoughtPart[][] =>
   readings(titleWords(typed)).map((words) => {
     const parts = splitWhere(words, areSeparateParts)
     return [...new Map(parts.map((part) => [textOf(part), part])).values()]
   })
 
-/** The parts that a title must have: all but stop words. The last is required, too: it may be a half-typed longer word. */
+/** All parts but stop words. The last is required, too: it may be a half-typed longer word. */
 export function requiredParts(parts: readonly SoughtPart[]): readonly SoughtPart[] {
   const isOptional = (part: SoughtPart): boolean => part.length === 1 && optionalWords.test(part[0].text)
   return parts.every(isOptional) ? parts : parts.filter((part, at) => at === parts.length - 1 || !isOptional(part))
 }
 
+/** Whether a word is also searched for inside other words. */
 export const mayStandInside = ({ kind, text, isMarked }: TitleWord): boolean =>
   !isMarked && ((kind === 'letters' && lengthOf(text) >= 3) || (kind === 'hangul' && lengthOf(text) >= 2))
 

@@ -2,7 +2,7 @@ import { errors } from '@elastic/transport'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { escapeOf } from '../json/iJson.ts'
 
-/** Logs JSON lines, and errors without data that was sent or stored. */
+/** Logs errors without data that was sent or stored. */
 export const createLog = ({ name, level }: { name: string; level: string }, stream: DestinationStream): Logger =>
   pino({ level, base: { name }, serializers: { err: (error: unknown) => describeError(error) } }, stream)
 
@@ -36,7 +36,7 @@ type Refusal = { readonly type?: unknown; readonly reason?: unknown; readonly ca
 const kindOf = (type: unknown): string | undefined =>
   typeof type === 'string' && /^\w+$/.test(type) ? type : undefined
 
-/** Clients attach to errors: Redis a command's arguments, such as a password; Elasticsearch the bodies of request and response, even in messages. */
+/** Clients attach data to errors: Redis the arguments of a command, such as a password; Elasticsearch the bodies of request and response, even in messages. */
 function describeError(error: unknown, depth = 0): Readonly<Record<string, unknown>> {
   if (!(error instanceof Error)) return { type: typeof error }
   const code = 'code' in error ? error.code : undefined

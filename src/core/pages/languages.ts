@@ -19,6 +19,7 @@ export function preferredOf<Texts extends Catalogue>(
   return available.find((catalogue) => catalogue !== undefined) ?? catalogues[0]
 }
 
+/** Links to `path` in the other languages. */
 export const languageSwitch = (catalogues: readonly Catalogue[], current: Catalogue, path: string): Html =>
   html`<nav class="hstack" aria-label="${current.languageSwitch}">${catalogues.map(({ language, languageName }) =>
     language === current.language

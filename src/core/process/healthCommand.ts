@@ -21,14 +21,13 @@ export const command = new Command().argument('<path>', '/livez or /readyz').act
   process.exitCode = answer === 'yes' ? 0 : 1
 })
 
-/** `silence`: accepts connections, and never answers. */
 type Answer = 'yes' | 'no' | 'silence'
 type CheckResults = Readonly<Record<string, { readonly ok: boolean; readonly problem?: string }>>
 
 const attempts = 3
 const attemptMs = 5_000
 
-/** A container that was paused needs a moment. A process that refuses the connection is starting or ending. */
+/** A container that was paused needs a moment; a process that refuses the connection is starting or ending. */
 async function requestHealth(url: string): Promise<Answer> {
   for (let attempt = 0; attempt < attempts; attempt++)
     try {

@@ -29,14 +29,13 @@ export type Service = Pick<Lifetime, 'signal' | 'release' | 'fail'> & {
 }
 
 export type ClientService = Service & {
-  /** Waits until the checks pass, for three seconds at most. To be awaited before the process listens (`readiness.ts`). */
+  /** Waits until the checks pass, for three seconds at most; to be awaited before listening (`readiness.ts`). */
   untilAble(checks: Checks): Promise<void>
 }
 
 /** EX_CONFIG of sysexits.h. */
 const configExitCode = 78
 
-/** Without `port`, there is an admin port only. */
 type DefaultPorts = { readonly port?: number; readonly adminPort: number }
 
 type ServiceOptions = DefaultPorts & {
@@ -101,7 +100,7 @@ async function start(
       server.closeAllConnections()
     })
   }
-  // An engine that was unreachable may reject a setting later.
+  // An unreachable engine may reject a setting later.
   for (const engine of unreachable)
     probeLater(engine, signal).then(
       (outcome) => {

@@ -36,6 +36,7 @@ function logDeadNodes({ connectionPool: pool }: Client, log: Logger): void {
   }
 }
 
+/** Clients of Kafka, closed when the process ends. */
 export function openKafka({ config, engines, log, release }: Omit<Opening, 'metrics'>) {
   const kafka = engines.kafka(config, log)
   release('kafka sink', () => kafka.sink.disconnect())
@@ -49,6 +50,7 @@ export function openKafka({ config, engines, log, release }: Omit<Opening, 'metr
 
 const bucketsSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
+/** The metrics of calls to engines. */
 export function measureCalls(registry: Registry) {
   const { counter, histogram } = metricsIn(registry)
   const durations = histogram(

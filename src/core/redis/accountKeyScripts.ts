@@ -1,7 +1,7 @@
 import { script } from './redis.ts'
 
 /*
- * Every account key is a record in Kafka; these scripts store its newest state in Redis. A team has ten slots.
+ * Every account key is a record in Kafka; these scripts store its newest state in Redis.
  * A field of the hash `teamKeys` is `<position> <value>` of the key's newest record. The position is `<partition>/<offset>`; empty if unknown; `-<epoch ms>`
  * for a change whose record no indexer has read yet. The value is JSON as `accountKeyValue` renders it; scripts never encode it, because Lua would lose digits
  * of revisions. A reserved slot has an empty position and the value `{"revision":0,"reservedUntilMs":…}`.

@@ -17,20 +17,18 @@ import { scanHashes } from './scanHashes.ts'
 
 /**
  * `incomplete`: Redis may lack keys, so nothing was applied. `stale`: the same or a newer state is stored. `conflict`: another state of the same revision is
- * stored. `newest`: the stored state, if the caller must append its record again: the record of a lower revision comes later in the topic, and compaction would
- * leave only that one; or the record of a stored deletion may never have been appended.
+ * stored. `newest`: the stored state, if the caller must append its record again: compaction would otherwise leave that of a lower revision, or the record of a
+ * stored deletion was perhaps never appended.
  */
 export type ApplyResult = {
   readonly kind: 'applied' | 'incomplete' | 'stale' | 'conflict'
   readonly newest: AccountKeyState | undefined
 }
 
-/**
- * `full`: other keys fill all slots. `held`: the key exists, so it has its slot. `surplus`: the key exists, as an eleventh one. `deleted`: the key was deleted.
- */
+/** `full`: other keys fill all slots. `held`: the key exists. `surplus`: the key exists, as an eleventh one. */
 type Reservation = 'reserved' | 'full' | 'held' | 'surplus' | 'deleted'
 
-/** `keys`: `<teamId>/<keyId>`, and `<teamId>/<keyId> in another partition`. */
+/** `keys`: the fields of its hash `accountKey`. */
 export type ContestedDigest = { readonly digest: Digest; readonly keys: readonly string[] }
 
 /** Redis is new or has lost data, and no indexer has replayed the account keys since. */
@@ -87,7 +85,7 @@ export class AccountKeyStore {
     return { kind, newest: newest == null ? undefined : (JSON.parse(newest) as AccountKeyState) }
   }
 
-  /** Until `untilMs` (epoch ms), for a key whose record follows. Rejects with `AccountKeysIncomplete`. */
+  /** Reserves a slot until `untilMs` (epoch ms) for a key whose record follows. Rejects with `AccountKeysIncomplete`. */
   async reserve(teamId: TeamId, keyId: EntityId, nowMs: number, untilMs: number): Promise<Reservation> {
     const { keys, runId } = this.#redis
     const values = [keyId, nowMs, untilMs, maxKeysPerTeam, keys.accountKeysComplete, runId() ?? '']
@@ -123,14 +121,14 @@ export class AccountKeyStore {
     return readField(field ?? deleted ?? '')
   }
 
-  /** Up to a minute too early. For display only: Redis may lose times. */
+  /** Up to a minute too early; Redis may lose times. */
   async lastUse(teamId: TeamId): Promise<ReadonlyMap<EntityId, Instant>> {
     const { client, keys } = this.#redis
     const uses = Object.entries(await client.hgetall(keys.lastUse(teamId)))
     return new Map(uses.map(([keyId, epochMs]) => [keyId as EntityId, toInstant(Number(epochMs))]))
   }
 
-  /** At most `max` digests, with at most `max` keys of each. */
+  /** At most `max`, with at most `max` keys of each. */
   async contestedDigests(max: number): Promise<ContestedDigest[]> {
     const { client, keys } = this.#redis
     const digests = ((await client.smembers(keys.contestedDigests)) as Digest[]).sort().slice(0, max)
@@ -138,7 +136,7 @@ export class AccountKeyStore {
     return digests.map((digest, at) => ({ digest, keys: (claims[at] ?? []).sort().slice(0, max) }))
   }
 
-  /** Of every live key whose record an indexer has read. */
+  /** Positions of all live keys whose record an indexer has read. */
   async readPositions(): Promise<Map<DocumentId, AppendPosition>> {
     const positions = new Map<DocumentId, AppendPosition>()
     for await (const [teamId, fields] of scanHashes(this.#redis, this.#redis.keys.teamKeys('')))
@@ -184,6 +182,7 @@ export class AccountKeyStore {
   }
 }
 
+/** What look-ups by digest need. */
 export const foundKeyOf = (teamId: TeamId, keyId: EntityId, { state, expiresAt }: AccountKey): FoundKey => ({
   teamId,
   keyId,

@@ -15,7 +15,7 @@ export async function announceRebuild(
   await client.set(keys.announcedRebuild, textOf(rebuild), 'PX', lifeMs)
 }
 
-/** Undefined if no rebuild is announced, or Redis has lost the announcement. */
+/** Undefined if none is announced, or Redis has lost it. */
 export async function readAnnouncedRebuild({ client, keys }: RedisConnection): Promise<AnnouncedRebuild | undefined> {
   const text = await client.get(keys.announcedRebuild)
   return text === null ? undefined : (JSON.parse(text) as AnnouncedRebuild)

@@ -39,15 +39,12 @@ export type Lookup =
 export type LookUpKey = (digest: Digest, countedAtMs?: number) => Promise<Lookup>
 
 const lastUseLifeSeconds = 90 * 86_400
-/** More digests would block Redis, and so all other clients, for too long. */
+/** More digests would block Redis for too long. */
 const maxKeysPerCall = 64
 /** The next request with an evicted digest needs a second round trip. */
 const maxCachedDigests = 10_000
 
-/**
- * ARGV: name of `accountKeysComplete`, `freshnessValues`, then the names of the hashes `accountKey` of the digests. Returns a `LookupReply`. A contested digest
- * finds no key, even if all but one are revoked.
- */
+/** ARGV: name of `accountKeysComplete`, `freshnessValues`, then the names of the hashes `accountKey` of the digests. Returns a `LookupReply`. */
 const lookupScript = script(`${freshnessLua}
 local function lookUp(digest)
   local found = redis.call('HVALS', digest)
@@ -62,7 +59,6 @@ type LookupReply = readonly [complete: string | null, ...(readonly [key: string,
 
 type PendingLookup = {
   readonly digest: Digest
-  /** Undefined for requests that are not counted. */
   readonly countedAtMs: number | undefined
   readonly requests: { resolve(lookup: Lookup): void; reject(error: unknown): void }[]
 }
@@ -73,8 +69,8 @@ type Counted = { readonly key: string; readonly window: Promise<RequestWindow> }
 const uncounted: RequestWindow = { requests: 0, leftMs: 0 }
 
 /**
- * Looks keys up for requests, and counts the requests by `count`. One call to Redis is under way at a time. Requests that arrive meanwhile share the next call:
- * it begins after they arrived, so they read everything that was written before. If the call under way fails, they fail, too.
+ * Looks keys up, and counts requests by `count`. One call to Redis is under way at a time. Requests that arrive meanwhile share the next call: it begins after
+ * they arrived, so they read everything that was written before. If the call under way fails, they fail, too.
  */
 export function shareLookups(redis: RedisConnection, count: CountRequests = async () => uncounted): LookUpKey {
   const { countAhead, answer } = countingIn(redis, count)

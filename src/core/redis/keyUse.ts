@@ -9,17 +9,16 @@ type CountedUse = (typeof countedUses)[number]
 
 export type UseCounts = Readonly<Record<CountedUse, number>>
 
-/** Counts the use of keys, for the settings area and the status page. No request waits for this or fails with it. */
+/** For the settings area and the status page. No request waits for this or fails with it. */
 export interface KeyUse {
   count(key: UsedKey, status: number): void
-  /** `readTo`: the key has read every change until this time; undefined if the answer stated no such time. */
+  /** `readTo`: the key has read every change until then; undefined if the answer stated no time. */
   noteFeed(key: UsedKey, type: EntityType, readTo: Instant | undefined): void
   /** Adds to Redis what was counted since the last call. Never rejects. */
   share(): Promise<void>
 }
 
 type UsedKey = Pick<FoundKey, 'teamId' | 'keyId'>
-/** `askedAtMs`: of the last request (epoch ms). */
 type FeedUse = { readonly askedAtMs: number; readonly readTo: Instant | undefined }
 type Uses = Record<CountedUse, number> & { readonly feeds: Map<EntityType, FeedUse> }
 
@@ -27,7 +26,7 @@ type Uses = Record<CountedUse, number> & { readonly feeds: Map<EntityType, FeedU
 const maxKeys = 10_000
 /** In one round trip, for which other commands of this process wait. */
 const keysAtOnce = 64
-/** So long after the first counted use, less up to `jitterMs`, so that processes started together do not write together. */
+/** `share` runs this long after the first counted use, less up to `jitterMs`: processes started together must not write together. */
 const shareAfterMs = 60_000
 const jitterMs = 10_000
 /** At 12:15, the settings area shows the last day from yesterday's hour 12 on. */

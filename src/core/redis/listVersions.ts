@@ -16,7 +16,7 @@ export type ListVersion = Branded<string, 'ListVersion'>
 
 /** Read by one script, so that watermark and versions are true of `indices`. */
 export type Freshness = {
-  /** Null while a partition has no position, or if deletions may be missing. */
+  /** Null while a partition has no visible time, or if deletions may be missing. */
   readonly watermark: Instant | null
   /** Null for a list without `indices`. */
   readonly versions: Readonly<Record<EntityType, ListVersion | null>>
@@ -36,7 +36,7 @@ export const freshnessValueCount = 3 + entityTypes.length
 
 /**
  * With `freshnessValues` from ARGV[first] on, returns a `FreshnessReply`. Call it before the search: a version that is read later may name a change that the
- * search has not returned. If a generation serves, a list without a token gets a new one.
+ * search has not returned.
  * It reads tokens and watermark in one step. In two steps:
  * 1. The API reads the token.
  * 2. An indexer publishes a change, with a new token and a later watermark.
@@ -85,7 +85,7 @@ end
 for i = 4, #ARGV do table.insert(reply, redis.call('GET', ARGV[i])) end
 return reply`)
 
-/** In the same order; null for a list without a version. Stores no tokens. */
+/** In the same order; null for a list without a version. */
 export async function readVersionsOf(
   redis: RedisConnection,
   lists: readonly TeamList[],

@@ -1,7 +1,7 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
 import type { RedisConnection } from './redis.ts'
 
-/** After the last write. */
+/** Counts from the last write. */
 const lifeMs = 365 * 86_400_000
 
 /**

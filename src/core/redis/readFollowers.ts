@@ -7,7 +7,7 @@ import { scanHashes } from './scanHashes.ts'
 export type Follower = FeedRead & { readonly teamId: TeamId; readonly keyId: EntityId }
 
 export type Followers = {
-  /** That have read a change feed since the given time. */
+  /** How many keys have read a change feed since the given time. */
   readonly keys: number
   /** False if there may be more: the bound or `signal` ended the count. */
   readonly isComplete: boolean

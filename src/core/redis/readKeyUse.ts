@@ -3,7 +3,7 @@ import type { Instant } from '../model/instant.ts'
 import { countedUses, hourOf, type UseCounts } from './keyUse.ts'
 import type { RedisConnection } from './redis.ts'
 
-/** In the last 90 days. `readTo`: the key has read every change until this time; null if no answer has stated one. */
+/** In the last 90 days. `readTo`: the key has read every change until then; null if no answer has stated a time. */
 export type FeedRead = { readonly type: EntityType; readonly askedAt: Instant; readonly readTo: Instant | null }
 
 /** Approximate. */
@@ -16,7 +16,7 @@ export type ReadKeyUse = {
 const hourMs = 3_600_000
 const hoursOfDay = 24
 
-/** Costs one round trip: 25 hashes of the team, and one of each key. */
+/** Costs one round trip. */
 export async function readKeyUse(
   { client, keys }: RedisConnection,
   teamId: TeamId,
@@ -44,8 +44,8 @@ export async function readKeyUse(
 }
 
 /**
- * `byHour`: the counts of the present hour of the clock, of the one before it, and so on. At 12:15, the counts of the last hour are those since 12:00, and
- * three quarters of those of 11:00 to 12:00.
+ * `byHour`: the counts of the present hour of the clock, of the one before it, … At 12:15, the counts of the last hour are those since 12:00, and three
+ * quarters of those of 11:00 to 12:00.
  */
 export function sumOfLast(hours: number, byHour: readonly UseCounts[], nowMs: number): UseCounts {
   const partOfOldest = 1 - (nowMs % hourMs) / hourMs

@@ -12,7 +12,6 @@ import { type RedisConnection, script } from './redis.ts'
 import { readServing } from './serving.ts'
 import type { CursorKey } from './visiblePositions.ts'
 
-/** The times up to which the serving generation is complete. */
 export type VisibleTimes = {
   /** The lowest time (epoch ms); undefined while a partition has none, or deletions may be missing. */
   readonly watermarkMs: number | undefined
@@ -39,6 +38,7 @@ export async function readVisibleTimes(redis: RedisConnection): Promise<VisibleT
 /** Every record below offset `position` is searchable. Everything appended before `timeMs` (epoch ms; 0 if unknown) is below it. */
 export type VisiblePosition = { readonly position: number; readonly timeMs: number }
 
+/** By partition, without those that have no position. */
 export async function readPublishedPositions(
   { client, keys }: RedisConnection,
   type: EntityType,
@@ -49,7 +49,6 @@ export async function readPublishedPositions(
   return new Map(partitions.map((name) => [Number(name), positionIn(name, (field) => fields[field])]))
 }
 
-/** `readField`: reads the hash `visiblePositions` (redisKeys.ts). */
 const positionIn = (partition: number | string, readField: (field: string) => string | undefined): VisiblePosition => ({
   position: Number(readField(String(partition))),
   timeMs: Number(readField(`${partition}@`) ?? 0),
@@ -89,7 +88,7 @@ export async function readVisibleList(
     readonly string[],
   ]
   const freshness = freshnessIn(reply)
-  // HGETALL returns a list: name, value, name, value, …
+  // HGETALL returns name, value, name, value, …
   const values = new Map(fields.flatMap((name, at) => (at % 2 === 0 ? [[name, fields[at + 1] ?? ''] as const] : [])))
   return { freshness, visible: visibleIn(values, freshness.versions[type], freshness.indices[type]) }
 }

@@ -1,6 +1,6 @@
 import type { RedisConnection } from './redis.ts'
 
-/** Remove what earlier rebuilds have left; read the topics; compare with the serving generation; switch readers; remove the old generation. */
+/** `prepare` removes what earlier rebuilds have left, `remove` the old generation. */
 export const rebuildPhases = ['prepare', 'fill', 'compare', 'switch', 'remove'] as const
 export type RebuildPhase = (typeof rebuildPhases)[number]
 
@@ -14,7 +14,7 @@ export type RebuildProgress = {
   readonly perSecond: number | null
 }
 
-/** `ageMs`: since the rebuild has stored this, by the clock of Redis. */
+/** `ageMs`: by the clock of Redis. */
 export type ReportedRebuild = RebuildProgress & { readonly ageMs: number }
 
 /** As long as positions of its generation are stored. */
@@ -31,6 +31,7 @@ export async function forgetRebuildProgress({ client, keys }: RedisConnection): 
   await client.del(keys.rebuildProgress)
 }
 
+/** Undefined if no rebuild has stored progress since the last one ended. */
 export async function readRebuildProgress({ client, keys }: RedisConnection): Promise<ReportedRebuild | undefined> {
   const [text, leftMs] = await Promise.all([client.get(keys.rebuildProgress), client.pttl(keys.rebuildProgress)])
   return text === null ? undefined : { ...(JSON.parse(text) as RebuildProgress), ageMs: Math.max(0, lifeMs - leftMs) }

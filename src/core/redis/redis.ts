@@ -28,8 +28,8 @@ const connectionPollMs = 50
 const sentinelReconnectMs = 1_000
 const runIdRetryMs = 500
 /**
- * A promoted master without a replica changes its replication id, a part of `runId`, after an hour. A process with the former id would treat the account keys
- * as incomplete for ever.
+ * A promoted master without a replica changes its replication id, a part of `runId`, after an hour. With the former id, the account keys would seem incomplete
+ * for ever.
  */
 const runIdPollMs = 5_000
 
@@ -85,7 +85,7 @@ function credentialsOf(config: Partial<Config>): Pick<RedisOptions, 'tls' | 'use
   }
 }
 
-/** SELECT failed: Redis has no such database, or the user no permission. */
+/** Redis has no such database, or the user no permission. */
 export const refusesDatabase = (error: Error): boolean =>
   error instanceof ReplyError && (error as { command?: { name?: string } }).command?.name === 'select'
 
@@ -138,7 +138,7 @@ export function runIn(info: string): string | undefined {
 
 const fieldIn = (info: string, name: string): string | undefined => new RegExp(`^${name}:(\\w+)`, 'm').exec(info)?.[1]
 
-/** The client calls `sendCommand` for each command, also in pipelines and while disconnected. */
+/** Sees every command, also in pipelines and while disconnected. */
 function watchCommands(client: Redis, onCommand: OnCommand): void {
   const send = client.sendCommand.bind(client)
   client.sendCommand = (command, stream) => {
@@ -149,6 +149,7 @@ function watchCommands(client: Redis, onCommand: OnCommand): void {
   }
 }
 
+/** Resolves once `runId` is known. */
 export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, signal?: AbortSignal): Promise<void> {
   const givesUpAtMs = performance.now() + firstConnectionDeadlineMs
   while (runId() === undefined) {
@@ -205,6 +206,7 @@ export async function readRedisMemory({ client }: RedisConnection): Promise<Redi
 
 const defaultPort = 6_379
 
+/** How a starting process checks the settings of Redis. */
 export const redisProbe = (config: Config): EngineProbe => ({
   engine: 'REDIS_URL',
   caSetting: 'REDIS_CA_FILE',
@@ -237,7 +239,7 @@ async function clusterProblem({ client }: RedisConnection): Promise<Problem | un
   return isCluster ? { path: 'REDIS_URL', rule } : undefined
 }
 
-/** Which rule REDIS_URL breaks according to `error`; undefined if none. */
+/** Undefined if `error` shows no wrong setting. */
 function refusalOf(error: Error): string | undefined {
   if (error.message.startsWith('WRONGPASS')) return 'names a user or a password that Redis refuses'
   if (error.message.startsWith('NOAUTH')) return 'must name a user and a password: Redis asks who connects'

@@ -11,7 +11,7 @@ export interface RedisKeys {
   readonly deletedKeys: (teamId: TeamId | '') => string
   /** String, 1 h: marks a replay; gone if Redis is flushed meanwhile. `AccountKeyStore`. */
   readonly accountKeyReplay: (token: string) => string
-  /** Hash, key id → epoch ms, 90 d: the last use of each key, up to a minute too early. `shareLookups`. */
+  /** Hash, key id → epoch ms, 90 d: the last use of each key. `shareLookups`. */
   readonly lastUse: (teamId: TeamId | '') => string
   /**
    * Hash, 25 h, one for each hour (`2026-11-21T10`), approximate counts: `requests/<key id>`, `refusals/<key id>` (429), `mistakes/<key id>` (400).
@@ -22,7 +22,7 @@ export interface RedisKeys {
   readonly feedUse: (key: DocumentId | '') => string
   /** String: random text, replaced once a change of the list is searchable. `publishVisiblePositions`, `freshnessLua`. */
   readonly changeToken: (list: TeamList | '') => string
-  /** String, JSON, 15 min: the user of a session of the settings area, by SHA-256 of the session id. src/settings/sessions.ts. */
+  /** String, JSON, 15 min: the user of a session of the settings area, by SHA-256 of its id. src/settings/sessions.ts. */
   readonly session: (digest: string) => string
   /** String, 10 min: a used sign-in token, by SHA-256 of its `jti`. src/settings/signIn.ts. */
   readonly usedSignIn: (digest: string) => string
@@ -38,8 +38,8 @@ export interface RedisKeys {
    * - `watermark`: the lowest time; missing while a partition has no offset or no time, or deletions may be missing
    * - `salt`: random text in the versions of all lists
    * - `index`, `details`: names of indices; missing until every partition has an offset
-   * - `cursorKey`: the AES key that seals cursors of change feeds
-   * - `withheld`: `1` once deletions may be missing; change feeds are not served then
+   * - `cursorKey`: the AES key that seals cursors
+   * - `withheld`: `1` once deletions may be missing
    */
   readonly visiblePositions: (type: EntityType, generation: GenerationTag | '') => string
   /** Hash, 1 y, `<topic>/<partition>` → state of the log from which the generation was built. `storeLogStates`. */
@@ -58,7 +58,6 @@ export interface RedisKeys {
   readonly limitPrefix: string
 }
 
-/** `prefix`: INDEX_PREFIX. */
 export const redisKeys = (prefix: string): RedisKeys => ({
   accountKey: (digest) => `${prefix}:account-key:${digest}`,
   teamKeys: (teamId) => `${prefix}:team-keys:${teamId}`,

@@ -1,7 +1,6 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
 import { type RedisConnection, script } from './redis.ts'
 
-/* Redis stores the tag of the serving generation, and the lock of a rebuild that is about to switch. */
 
 const setServingScript = script(`
 local serving = redis.call('GET', KEYS[1])
@@ -9,7 +8,7 @@ if ARGV[2] and serving and serving ~= ARGV[1] and serving ~= ARGV[2] then return
 redis.call('SET', KEYS[1], ARGV[1])
 return 1`)
 
-/** Makes `generation` serve. `expected`: the generation that the caller believes to serve ('' if none). If a third one serves, rejects and changes nothing. */
+/** `expected`: the generation that the caller believes to serve ('' if none). If a third one serves, rejects and changes nothing. */
 export async function setServing(
   redis: RedisConnection,
   generation: GenerationTag,
@@ -42,6 +41,7 @@ const setLockLifeScript = script(
 export const extendSwitchLock = async (redis: RedisConnection, rebuildId: string, maxMs: number): Promise<boolean> =>
   (await setLockLifeScript(redis, [redis.keys.switchLock], [rebuildId, maxMs])) === 1
 
+/** Whether a rebuild is about to switch. */
 export const isSwitchLocked = async ({ client, keys }: RedisConnection): Promise<boolean> =>
   (await client.exists(keys.switchLock)) === 1
 

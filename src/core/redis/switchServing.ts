@@ -14,8 +14,8 @@ import {
  * 1. Raises the visible positions and times of the next generation to those that the rebuild has reached.
  * 2. Returns `behind` if a position of the next generation is lower than in the serving one: clients of a change feed may have read further. No indexer raises
  *   those while the rebuild owns the lock.
- * 3. Raises the times of the next generation to those of the serving one. If there, everything appended before 12:00 is below offset 70, this is true of the
- *   next generation as well: by step 2, it shows everything below 70.
+ * 3. Raises the times of the next generation to those of the serving one. If everything appended before 12:00 is below offset 70 there, it is also searchable
+ *   in the next one, which by step 2 shows everything below 70.
  * 4. Makes the next generation serve, and deletes the lock.
  * If the reply is lost and the script runs again, it returns `switched` again.
  * KEYS: the serving generation's tag, the lock, the next generation's positions of forms and of submissions.
@@ -68,7 +68,7 @@ export type RequestedSwitch = {
   readonly reached: readonly ReachedPartition[]
   /** Types whose topics were replaced after `from` was filled: offsets of two logs cannot be compared. */
   readonly replaced: ReadonlySet<EntityType>
-  /** Kafka may have removed a deletion before the rebuild read it: no watermark, and no change feeds. */
+  /** Kafka may have removed a deletion before the rebuild read it. */
   readonly mayLackDeletions: boolean
 }
 

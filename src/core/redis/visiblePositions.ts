@@ -3,7 +3,7 @@ import type { GenerationTag, Indices } from '../elasticsearch/indices.ts'
 import { type Branded, type EntityType, entityTypes, randomToken, type TeamList } from '../model/ids.ts'
 import { type RedisConnection, script } from './redis.ts'
 
-/* In each round, an indexer refreshes the indices that it writes, and publishes in Redis what is searchable now. */
+/* In each round, an indexer publishes what is searchable now. */
 
 /**
  * The AES-256 key (base64) that seals the cursors of a change feed; cursors with another key are refused. A rebuild copies it, unless followers may lack
@@ -20,7 +20,7 @@ export type PublishedPartition = {
   /** The position that this indexer published last; at first, the committed offset. */
   readonly from: bigint
   readonly to: bigint
-  /** Everything appended before (epoch ms) is below `to`. 0: unknown, as without log-append times; a stored time is then removed. */
+  /** Everything appended before this time (epoch ms) is below `to`. 0: unknown, as without log-append times; a stored time is then removed. */
   readonly timeMs: number
 }
 
@@ -34,14 +34,14 @@ export type PublishedRound = {
   /** Gives every list another version, because `lists` is incomplete. */
   readonly changesEveryList: boolean
   readonly partitions: readonly PublishedPartition[]
-  /** A deletion may be missing: no watermark, and no change feeds. */
+  /** A deletion may be missing. */
   readonly mayLackDeletions: boolean
 }
 
 /** More would block Redis for too long. If more lists changed, the versions of all change. */
 export const maxListsPerRound = 5_000
 
-/** After the last round. */
+/** Counts from the last round. */
 export const publishedLifeMs = 7 * 86_400_000
 
 /** Sets a field, unless its value is greater. Returns its former value, or -1. */
@@ -86,7 +86,6 @@ end`
  * - If a stored position is missing or below `from`, Redis has lost a publication, perhaps with tokens of other lists. A new salt gives every list another
  *   version, so that no client gets 304 for a changed list. The first round with `mayLackDeletions` changes the salt, too.
  * - While a rebuild owns the lock of the switch, the serving generation publishes list versions, but no positions.
- * - Requests search the indices of an entity type once every partition has a position.
  * KEYS: the positions of forms and of submissions, then the change tokens of the changed lists.
  * ARGV 1 to 7: name of the lock, new token, new salt, `1` to change every list, name of the serving generation's tag, tag of this generation, `1` if deletions
  * may be missing. 8 to 11 of forms, 12 to 15 of submissions: list index, detail index, cursor key, number of partitions. From 16 on, for each partition: 1
@@ -124,7 +123,7 @@ end
 return {isComplete and 'complete' or 'incomplete', serving, watermarks[1], watermarks[2]}`)
 
 export type RoundReply = {
-  /** `locked`: a rebuild is switching, so only list versions were published. `complete`: every partition of both topics has a position. */
+  /** `locked`: a rebuild is switching, so only list versions were published. `complete`: every partition has a position. */
   readonly outcome: 'locked' | 'incomplete' | 'complete'
   /** Undefined if no generation serves. */
   readonly serving: GenerationTag | undefined
