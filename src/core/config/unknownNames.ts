@@ -1,7 +1,7 @@
 import type { Problem } from '../model/schema.ts'
 import { type Environment, fileVariables } from './secretFiles.ts'
 
-/** Without a trailing underscore, compared without underscores. `PORT` and `HOST` are missing: other software uses them, too. */
+/** Those without a trailing underscore are compared without underscores. `PORT` and `HOST` are missing: other software uses them, too. */
 const beginnings = [
   'ADMIN_',
   'ELASTICSEARCH_',

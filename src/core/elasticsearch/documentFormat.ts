@@ -1,7 +1,6 @@
 import type { EntityId } from '../model/ids.ts'
 import type { Instant } from '../model/instant.ts'
 
-
 /** Around the summary and nowhere else in a list document, so that readers find the summary without parsing. */
 export const summaryDelimiter = '\t'
 

@@ -1,4 +1,4 @@
-/** What we use; the published types lack `preferred`. */
+/** The part that we use; the published types lack `preferred`. */
 declare module 'negotiator' {
   export default class Negotiator {
     constructor(request: { readonly headers: Readonly<Record<string, string>> })

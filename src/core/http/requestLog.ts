@@ -43,7 +43,7 @@ export function requestMetrics<Reason extends string>(
   }
 }
 
-/** As @koa/router sets it. */
+/** The routes that match the path, as @koa/router sets them. */
 type Matched = { readonly matched?: readonly { readonly path: string | RegExp }[] }
 
 /** For any method; undefined without a matching route, or before routing. */

@@ -17,11 +17,11 @@ export type FetchedRecord = {
   /** Also of records of aborted transactions: KafkaJS delivers neither. */
   readonly isControlRecord: boolean
   readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean }
-  /** A placeholder of compacted records, with the offset of the last one. */
+  /** Marks a placeholder of compacted records, with the offset of the last one. */
   readonly isGap?: true
-  /** A placeholder of a control record or aborted record, with its offset and timestamp. */
+  /** Marks a placeholder of a control record or aborted record, with its offset and timestamp. */
   readonly isSkipped?: true
-  /** A placeholder of a batch that cannot be decoded, always the last of its partition in a fetch. */
+  /** Set in a placeholder of a batch that cannot be decoded, always the last of its partition in a fetch. */
   readonly undecodable?: Undecodable
 }
 

@@ -3,7 +3,7 @@ import { type Instant, toInstant } from '../model/instant.ts'
 import type { FoundKey } from './keyLookups.ts'
 import type { RedisConnection } from './redis.ts'
 
-/** Requests of a key: all, those answered 429, those answered 400. */
+/** All requests of a key, those answered 429, and those answered 400. */
 export const countedUses = ['requests', 'refusals', 'mistakes'] as const
 type CountedUse = (typeof countedUses)[number]
 

@@ -1,7 +1,6 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
 import { type RedisConnection, script } from './redis.ts'
 
-
 const setServingScript = script(`
 local serving = redis.call('GET', KEYS[1])
 if ARGV[2] and serving and serving ~= ARGV[1] and serving ~= ARGV[2] then return 0 end
@@ -28,7 +27,7 @@ export async function redisTimeMs({ client }: RedisConnection): Promise<number> 
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)
 }
 
-/** Meanwhile the serving generation publishes list versions, but no positions. False if another rebuild has the lock. */
+/** Under the lock, the serving generation publishes list versions, but no positions. False if another rebuild has the lock. */
 export const acquireSwitchLock = async (redis: RedisConnection, rebuildId: string, maxMs: number): Promise<boolean> =>
   (await redis.client.set(redis.keys.switchLock, rebuildId, 'PX', maxMs, 'NX')) === 'OK'
 

@@ -13,7 +13,7 @@ import {
  * The switch of a rebuild, in one script:
  * 1. Raises the visible positions and times of the next generation to those that the rebuild has reached.
  * 2. Returns `behind` if a position of the next generation is lower than in the serving one: clients of a change feed may have read further. No indexer raises
- *   those while the rebuild owns the lock.
+ *   the serving one's positions while the rebuild owns the lock.
  * 3. Raises the times of the next generation to those of the serving one. If everything appended before 12:00 is below offset 70 there, it is also searchable
  *   in the next one, which by step 2 shows everything below 70.
  * 4. Makes the next generation serve, and deletes the lock.
