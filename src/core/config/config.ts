@@ -11,10 +11,8 @@ import {
 } from './secretFiles.ts'
 import { beginsLikeOurs, unknownNameProblems } from './unknownNames.ts'
 
-/** An engine, by the setting of its address. */
 export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
 
-/** What a process cannot do without: an engine, or the sign-in of team owners. The variables for it must be set. */
 export type Need = Engine | 'sign-in'
 
 const topics = {
@@ -83,19 +81,17 @@ const environmentSchema = z.object({
 type Settings = z.output<typeof environmentSchema>
 
 export type Config = Settings & {
-  /** Reads files of settings again (`latest`). Undefined if no variable names a file. */
+  /** Undefined if no variable names a file. */
   readonly files?: ReloadedSettings<Config>
 }
 
-/** The configuration with the present content of its files. Clients read it whenever they connect. */
+/** With the present content of its files. Clients read it whenever they connect. */
 export const latest = <Given extends Partial<Config>>(config: Given): Given | Config => config.files?.latest() ?? config
 
-/** Every variable, without `REDIS_URL_FILE` and the like (`fileVariables`). */
 export const variableNames: ReadonlySet<string> = new Set(Object.keys(environmentSchema.shape))
 
-/** Reads and checks the environment. Returns every problem at once, each with the variable's name as its path. */
+/** Returns every problem at once, each with the variable's name as its path. */
 export function readConfig(environment: Environment, needed: readonly Need[]): ConfigResult<Config> {
-  // An empty variable counts as not set.
   const nonEmpty: Environment = Object.fromEntries(Object.entries(environment).filter(([, value]) => value))
   const { values: withSecrets, problems: fileProblems } = readSecretFiles(nonEmpty)
   const parsed = environmentSchema.safeParse(withSecrets)
@@ -109,7 +105,7 @@ export function readConfig(environment: Environment, needed: readonly Need[]): C
     ...combinationProblems(withSecrets),
     ...unknownNameProblems(nonEmpty, variableNames),
   ]
-  // If the file of a variable cannot be read, the variable seems not set: only the file's problem is reported.
+  // A variable whose file cannot be read seems not set: only the file's problem is reported.
   const problems = [...fileProblems.values(), ...otherProblems.filter(({ path }) => !fileProblems.has(path))]
   if (!parsed.success || problems.length > 0) return { ok: false, problems }
   const hasFiles = Object.keys(nonEmpty).some((name) => name.endsWith('_FILE') && beginsLikeOurs(name))
@@ -142,7 +138,7 @@ const setTogether: readonly (readonly string[])[] = [
   ['REDIS_SENTINELS', 'REDIS_SENTINEL_NAME'],
   ...clientCertificates,
 ]
-/** SASL mechanisms, and the variables that only these mechanisms read. */
+/** Only these mechanisms read the variables. */
 const mechanismVariables = [
   { mechanisms: ['plain', 'scram-sha-256', 'scram-sha-512'], names: ['KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] },
   {
@@ -151,12 +147,12 @@ const mechanismVariables = [
   },
   { mechanisms: ['aws-msk-iam'], names: ['AWS_REGION'] },
 ]
-/** Pairs of which only one variable may be set: otherwise the second would be ignored. */
+/** Only one of each pair may be set: otherwise the second would be ignored. */
 const alternatives = [
   ['ELASTICSEARCH_API_KEY', 'ELASTICSEARCH_USERNAME'],
   ['SIGN_IN_SECRET', 'SIGN_IN_JWKS_URL'],
 ] as const
-/** A variable of certificates; the URL that must then use TLS, and its protocol. */
+/** A variable of certificates, and the URL that must then use TLS. */
 const requiringTls = [
   ['ELASTICSEARCH_CA_FILE', 'ELASTICSEARCH_URL', 'https:'],
   ['REDIS_CA_FILE', 'REDIS_URL', 'rediss:'],
@@ -219,10 +215,9 @@ const usersIn = (urls: readonly string[]): string[] =>
     return username === '' ? [] : [`${username}:${password}`]
   })
 
-/** A client certificate without its own key. */
 const keyProblems = (environment: Environment): Problem[] =>
   clientCertificates.flatMap(([certificate, path]) => {
-    // Parsed once more here, because the schema returns no values at all if one variable is invalid.
+    // Parsed again: the schema returns no values at all if one variable is invalid.
     const pem = values.certificates.safeParse(environment[certificate]).data
     const key = values.privateKey.safeParse(environment[path]).data
     if (pem === undefined || key === undefined) return []
@@ -230,7 +225,7 @@ const keyProblems = (environment: Environment): Problem[] =>
     return isOwnKey ? [] : [{ path, rule: `holds another key than that of ${certificate}` }]
   })
 
-/** Missing variables of the chosen SASL mechanism, and variables of other mechanisms, which would be ignored. */
+/** Missing variables of the chosen mechanism, and variables of others, which would be ignored. */
 function mechanismProblems(environment: Environment): Problem[] {
   const { KAFKA_SASL_MECHANISM: mechanism = '', KAFKA_SSL, KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE } = environment
   const isUnencrypted = KAFKA_SSL !== 'true' && (KAFKA_SSL_CA_FILE ?? KAFKA_SSL_CERT_FILE) === undefined
@@ -252,7 +247,6 @@ function mechanismProblems(environment: Environment): Problem[] {
   return problems
 }
 
-/** Two variables that name the same topic. */
 function topicProblems(environment: Environment): Problem[] {
   const topicOf = new Map(
     Object.entries(topics).map(([name, topic]) => [name, environment[name] ?? topic.parse(undefined)]),
@@ -261,7 +255,7 @@ function topicProblems(environment: Environment): Problem[] {
   return names.flatMap((name, at) => {
     const twin = names.slice(0, at).find((earlier) => topicOf.get(earlier) === topicOf.get(name))
     if (twin === undefined) return []
-    // One of the two variables may have its default: the problem names the other.
+    // One of the two may have its default.
     const isDefault = environment[name] === undefined
     return [{ path: isDefault ? twin : name, rule: `must differ from ${isDefault ? name : twin}` }]
   })

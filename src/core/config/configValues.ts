@@ -4,7 +4,6 @@ import { isIP, isIPv6 } from 'node:net'
 import { z } from 'zod'
 import { attempt, parsed } from '../model/schema.ts'
 
-/** Items of a comma-separated list, without blanks and empty items. */
 export const itemsOf = (value: string | undefined): string[] =>
   (value ?? '')
     .split(',')
@@ -13,7 +12,7 @@ export const itemsOf = (value: string | undefined): string[] =>
 
 const controlCharacter = /\p{Cc}/u
 
-/** The value of a variable; an empty one counts as not set. Refuses control characters, such as the line break at the end of a secret from a file. */
+/** An empty value counts as not set. Refuses control characters, such as the line break at the end of a secret from a file. */
 export const setting = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((value, context) => {
     if (typeof value === 'string' && controlCharacter.test(value))
@@ -27,11 +26,10 @@ const trueOrFalse = z.enum(['true', 'false']).transform((value) => value === 'tr
 export const flag = setting(trueOrFalse.optional())
 export const flagOn = setting(trueOrFalse.default(true))
 
-/** Text of which `isValid` is true. If it is false, later rules are not checked (`abort`). */
+/** If `isValid` is false, later rules are not checked (`abort`). */
 const checked = (isValid: (value: string) => boolean, error: string) =>
   z.string().refine(isValid, { error, abort: true })
 const matching = (pattern: RegExp, rule: string) => z.string().regex(pattern, rule)
-/** An API key goes into an HTTP header. */
 export const apiKey = matching(/^[\x21-\x7e]+$/, 'must be ASCII characters without spaces')
 export const indexPrefix = matching(
   /^[a-z0-9][a-z0-9_-]{0,99}$/,
@@ -56,15 +54,14 @@ export const port = integer(0, maxPort)
 const list = <Item extends z.ZodType<unknown, string>>(item: Item) =>
   z.string().optional().transform(itemsOf).pipe(z.array(item))
 
-/** Labels of 1 to 63 characters, joined by dots. The last label is not a number: URL parsers would take the name for an IP address. */
+/** The last label is no number: URL parsers would take the name for an IP address. */
 const hostNamePattern = /^(?=.{1,253}$)(?:(?![-.])[\w-]{0,62}\w\.)*(?!\d+$)(?!-)[\w-]{0,62}\w$/
 const isHost = (value: string): boolean => isIP(value) !== 0 || hostNamePattern.test(value)
 export const host = checked(isHost, 'must be an IP address or a host name, without a port')
 export const hostNames = list(matching(hostNamePattern, 'must be host names without ports, separated by commas'))
 
-/** `redis.example:6379`, or `[::1]:6379`. */
 const hostAndPortPattern = /^(?:\[(?<address>[^\s\]]+)\]|(?<name>[^\s/:@[\]]+)):(?<digits>\d+)$/
-/** Parses `host:port`, an IPv6 address being in brackets; undefined for other text. */
+/** Undefined for other text than `host:port`; an IPv6 address is in brackets. */
 export function hostAndPort(value: string): { readonly host: string; readonly port: number } | undefined {
   const { address, name = address, digits = '' } = hostAndPortPattern.exec(value)?.groups ?? {}
   if (name === undefined || !isInteger(digits, 1, maxPort) || (address !== undefined && !isIPv6(address)))
@@ -75,7 +72,7 @@ export function hostAndPort(value: string): { readonly host: string; readonly po
 const addressRule = `must be host:port, separated by commas, ports from 1 to ${maxPort}`
 export const sentinels = list(parsed(hostAndPort, addressRule))
 const broker = checked((item) => hostAndPort(item) !== undefined, addressRule)
-/** Without IPv6 addresses, because KafkaJS splits host and port at the first colon. */
+/** KafkaJS splits host and port at the first colon. */
 export const brokers = list(broker.regex(/^[^[]/, 'must not be IPv6 addresses'))
 
 export const baseUrl = checked(
@@ -105,7 +102,7 @@ export const elasticsearchUrls = list(
   ),
 )
 
-/** Whether a URL names a database by its number (`/2` or `?db=2`), or none. The client would read other text as database 0. */
+/** Named by its number (`/2` or `?db=2`), or none. The client would read other text as database 0. */
 const hasValidDatabase = (value: string): boolean => {
   const { pathname = '', searchParams } = URL.parse(value) ?? {}
   return /^\/?(\d{1,9})?$/.test(pathname) && /^\d{0,9}$/.test(searchParams?.get('db') ?? '')
@@ -116,7 +113,6 @@ export const redisUrl = engineUrl(/^rediss?:$/, 'must be a redis:// or rediss://
   .transform((value) => value.replace(/^(rediss?:\/\/[^/?#]*\/)0+(?=$|[?#])/i, '$1'))
 
 const isLoopback = (hostname: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
-/** Whether nobody can read or change what is sent to a URL, such as a sign-in or a token. */
 const isSecureUrl = (value: string): boolean => {
   const url = URL.parse(value)
   return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
@@ -142,14 +138,14 @@ const pemFile = (isValid: (pem: string) => boolean, rule: string) =>
     return z.NEVER
   })
 
-/** Refuses a file without certificates: with it, TLS would trust no server, and every connection would fail without a clear reason. */
+/** Without certificates, TLS would trust no server, and every connection would fail without a clear reason. */
 export const certificates = pemFile((pem) => {
   const blocks = pem.match(/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----[^-]*-----END \1?CERTIFICATE-----/g) ?? []
   for (const block of blocks) new X509Certificate(block)
   return blocks.length > 0
 }, 'holds no certificate in PEM')
 
-/** Refuses a key with a passphrase: there is no variable for it. */
+/** There is no variable for a passphrase. */
 export const privateKey = pemFile(
   (pem) => attempt(() => createPrivateKey(pem)) !== undefined,
   'holds no private key in PEM without a passphrase',

@@ -7,37 +7,33 @@ import type { Config, Engine } from './config.ts'
 
 export type Address = { readonly host: string; readonly port: number }
 
-/** Certificates and key in PEM. `ca` defaults to Node's authorities. */
+/** PEM. `ca` defaults to Node's authorities. */
 export type Tls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key'>
 
-/** How a starting process checks an engine's certificates, and the settings by which the engine admits this process. */
+/** How a starting process checks an engine's certificates, and the settings by which the engine admits it. */
 export type EngineProbe = {
   readonly engine: Engine
-  /** The setting of the certificate authorities for this engine. */
   readonly caSetting: keyof Config
-  /** The setting of this process's own certificate. Missing for an engine to which it sends none. */
+  /** Missing for an engine to which this process sends no certificate. */
   readonly certificateSetting?: keyof Config
   readonly tls: Tls
-  /** TLS addresses, whose certificates are checked. */
+  /** Addresses whose certificates are checked. */
   readonly addresses: readonly Address[]
-  /** Resolves with the problem of the setting that the engine rejects; undefined if it accepts all. Rejects when the engine is unreachable. */
+  /** Resolves with the problem of a setting that the engine rejects. Rejects when the engine is unreachable. */
   tryCredentials(signal: AbortSignal): Promise<Problem | undefined>
 }
 
-/** `problem`: the setting that the engine rejects, or the certificate that this process rejects, and why. */
+/** `problem`: a setting that the engine rejects, or a certificate that this process rejects. */
 export type ProbeOutcome =
   | { readonly kind: 'accepted' }
   | { readonly kind: 'rejected'; readonly problem: Problem }
   | { readonly kind: 'unreachable' }
 
-/**
- * How long a probe waits for an engine. A service starts even if an engine hangs, and repeats the probe with `probeLater`. A command can do nothing without its
- * engines, so it waits longer.
- */
+/** A service starts even if an engine hangs, and repeats the probe with `probeLater`. A command can do nothing without its engines. */
 export const probeDeadlineMs = { service: 3_000, command: 10_000 }
 const retryMs = 2_000
 
-/** Checks certificates and credentials once. An engine that has not answered after `deadlineMs`, or when `stop` aborts, is `unreachable`. */
+/** An engine that has not answered after `deadlineMs`, or when `stop` aborts, is `unreachable`. */
 export async function probe(
   engine: EngineProbe,
   deadlineMs = probeDeadlineMs.service,
@@ -46,11 +42,10 @@ export async function probe(
   const deadline = AbortSignal.timeout(deadlineMs)
   const signal = stop === undefined ? deadline : AbortSignal.any([deadline, stop])
   const credentials = engine.tryCredentials(signal)
-  // It is awaited only after the certificates; a rejection until then must not count as unhandled.
+  // Until it is awaited, a rejection must not count as unhandled.
   credentials.catch(() => undefined)
-  // How long an engine gets to judge the certificate of this process.
   const judgementMs = Math.ceil(deadlineMs / 3)
-  // An address that does not answer is no problem: `tryCredentials` rejects if no address answers.
+  // An address that does not answer is no problem: `tryCredentials` rejects if none answers.
   const certificateProblems = await Promise.all(
     engine.addresses.map((address) => certificateProblem(engine, address, signal, judgementMs)),
   )
@@ -62,7 +57,7 @@ export async function probe(
   }
 }
 
-/** Repeats the probe until the engine accepts or rejects the settings. Rejects once `signal` aborts. */
+/** Rejects once `signal` aborts. */
 export async function probeLater(
   engine: EngineProbe,
   signal: AbortSignal,
@@ -74,7 +69,7 @@ export async function probeLater(
   }
 }
 
-/** The problem if this process rejects the engine's certificate, or the engine rejects the certificate of this process within `judgementMs`. */
+/** The problem if this process rejects the engine's certificate, or the engine this process's within `judgementMs`. */
 async function certificateProblem(
   engine: EngineProbe,
   { host, port }: Address,
@@ -84,12 +79,12 @@ async function certificateProblem(
   const socket = connect({
     host,
     port,
-    // The certificate is checked below: as an error of the socket, an untrusted certificate would look like any other failure.
+    // Checked below: as an error of the socket, an untrusted certificate would look like any other failure.
     rejectUnauthorized: false,
     ...(isIP(host) === 0 && { servername: host }),
     ...engine.tls,
   })
-  // In TLS 1.3 the client is connected before the engine has checked the client's certificate. If the engine accepts it, it sends a session.
+  // In TLS 1.3 the client is connected before the engine has checked its certificate. An engine that accepts it sends a session.
   const sessionReceived = once(socket, 'session', {
     signal: AbortSignal.any([signal, AbortSignal.timeout(judgementMs)]),
   })
@@ -113,7 +108,6 @@ function authorityProblem({ engine, caSetting }: EngineProbe, { host, port }: Ad
     : { path: caSetting, rule: `does not vouch for the certificate of ${host}:${port} (${code})` }
 }
 
-/** Finds the TLS alert by which the engine rejects the certificate of this process. */
 function clientCertificateProblem(
   { engine, tls, certificateSetting: path }: EngineProbe,
   message: string,
@@ -124,13 +118,13 @@ function clientCertificateProblem(
   return { path, rule: `${rule}, by ${engine}` }
 }
 
-/** Rejects with the reason of `signal` once it aborts; never resolves. */
+/** Rejects once `signal` aborts; never resolves. */
 export async function aborted(signal: AbortSignal): Promise<never> {
   if (!signal.aborted) await once(signal, 'abort')
   throw signal.reason
 }
 
-/** Host and port of a URL; an IPv6 address without its brackets. */
+/** An IPv6 address without its brackets. */
 export function addressIn(url: string, defaultPort: number): Address {
   const { hostname, port } = new URL(url)
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) || defaultPort }

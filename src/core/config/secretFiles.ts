@@ -3,7 +3,7 @@ import type { Problem } from '../model/schema.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** The variables whose value may be in a file: secrets, and also addresses and users, because stores of secrets often contain them. */
+/** Secrets, and also addresses and users, which stores of secrets often contain. */
 const secrets = [
   'ELASTICSEARCH_URL',
   'ELASTICSEARCH_USERNAME',
@@ -18,17 +18,16 @@ const secrets = [
   'REDIS_SENTINELS',
   'SIGN_IN_SECRET',
 ]
-/** Variable that names a file → variable whose value is in it: `REDIS_URL_FILE` → `REDIS_URL`. */
+/** `REDIS_URL_FILE` → `REDIS_URL`. */
 export const fileVariables: ReadonlyMap<string, string> = new Map(secrets.map((name) => [`${name}_FILE`, name]))
 
 type WithSecrets = {
-  /** The environment with the content of its files, without line breaks at their ends. */
+  /** With the content of files, without line breaks at their ends. */
   readonly values: Environment
   /** Variable whose value could not be read → problem. */
   readonly problems: ReadonlyMap<string, Problem>
 }
 
-/** Reads the files that variables such as `REDIS_URL_FILE` name. */
 export function readSecretFiles(environment: Environment): WithSecrets {
   const values: Record<string, string | undefined> = { ...environment }
   const problems = new Map<string, Problem>()
@@ -46,30 +45,26 @@ export function readSecretFiles(environment: Environment): WithSecrets {
   return { values, problems }
 }
 
-/** `ok` is false if any setting has a problem. */
 export type ConfigResult<Settings> =
   | { readonly ok: true; readonly config: Settings }
   | { readonly ok: false; readonly problems: readonly Problem[] }
 
-/** Settings, some of them from files that may be replaced while the process runs. */
 export interface ReloadedSettings<Settings> {
-  /** Reads the files at most once a second, so it may be called for every request. */
+  /** Reads the files at most once a second: may be called for every request. */
   latest(): Settings
   /** To be assigned: called when the files become unusable, or unusable in another way. `latest` then returns the last usable settings. */
   onProblems(problems: readonly Problem[]): void
 }
 
-/** The files are read again at most this often. */
 const rereadMs = 1_000
 
-/** `initial`: the settings until the files are read again. `read`: reads them with all other settings. */
 export function reloadedSettings<Settings>(
   initial: Settings,
   read: () => ConfigResult<Settings>,
 ): ReloadedSettings<Settings> {
   let settings = initial
   let readAtMs = performance.now()
-  /** The problems that were reported last, as JSON; empty once the files were usable again. */
+  /** As JSON; empty once the files were usable again. */
   let reportedProblems = ''
   const reloaded: ReloadedSettings<Settings> = {
     onProblems: () => undefined,

@@ -1,7 +1,7 @@
 import type { Problem } from '../model/schema.ts'
 import { type Environment, fileVariables } from './secretFiles.ts'
 
-/** Prefixes without a trailing underscore are compared without underscores. `PORT` and `HOST` are missing: other software uses them, too. */
+/** Those without a trailing underscore are compared without underscores. `PORT` and `HOST` are missing: other software uses them, too. */
 const beginnings = [
   'ADMIN_',
   'ELASTICSEARCH_',
@@ -22,13 +22,12 @@ const beginnings = [
   'DRAIN_MS',
 ]
 
-/** The variables that begin like those of Tidemark, but are none: a misspelt variable would otherwise be ignored, and its default used. */
+/** A misspelt variable would otherwise be ignored, and its default used. */
 export const unknownNameProblems = (environment: Environment, variableNames: ReadonlySet<string>): Problem[] =>
   Object.keys(environment)
     .filter((name) => beginsLikeOurs(name) && !isKnown(name, variableNames))
     .map((path) => ({ path, rule: 'begins like a variable of Tidemark, but is none' }))
 
-/** Whether a name begins like a variable of Tidemark; also `LOGLEVEL`, without the underscore. */
 export const beginsLikeOurs = (name: string): boolean =>
   beginnings.some((beginning) =>
     beginning.endsWith('_')
@@ -41,12 +40,11 @@ const withoutUnderscores = (name: string): string => name.replaceAll('_', '')
 const isKnown = (name: string, variableNames: ReadonlySet<string>): boolean =>
   variableNames.has(name) || fileVariables.has(name) || foreignNames.some((pattern) => pattern.test(name))
 
-/** Names that others set. */
 const foreignNames = [
-  // Kubernetes, for its service `redis`: REDIS_SERVICE_HOST, REDIS_SERVICE_PORT_CLIENT
+  // Kubernetes, for its service `redis`: REDIS_SERVICE_HOST,
   /_SERVICE_(HOST|PORT(_\w+)?)$/,
-  // and REDIS_PORT, REDIS_PORT_6379_TCP, REDIS_PORT_6379_TCP_ADDR.
+  // and REDIS_PORT, REDIS_PORT_6379_TCP_ADDR.
   /^(?!ADMIN_)\w+_PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$/,
-  // Engines on the same machine: KAFKA_HEAP_OPTS, REDIS_VERSION. `deploy/images.env`: ELASTICSEARCH_IMAGE.
+  // Engines on the same machine: KAFKA_HEAP_OPTS. `deploy/images.env`: ELASTICSEARCH_IMAGE.
   /^(ELASTICSEARCH|KAFKA|REDIS)_(\w+_)?(HOME|IMAGE|OPTS|VERSION)$/,
 ]

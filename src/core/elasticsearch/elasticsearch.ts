@@ -12,37 +12,29 @@ import { addressIn, type EngineProbe } from '../config/preflight.ts'
 import type { Problem } from '../model/schema.ts'
 import { printable } from '../monitoring/log.ts'
 
-/** `requestTimeout` (ms): by default `defaultRequestTimeoutMs`. */
 export type RequestOptions = { readonly signal: AbortSignal; readonly requestTimeout?: number }
 
-/**
- * Parses answers, except those that were requested as bytes (`asBytes`): parsing would reorder names and lose digits of documents, which the API serves byte
- * for byte.
- */
+/** Parses answers, except those requested `asBytes`: parsing would reorder names and lose digits of documents, which the API serves byte for byte. */
 export class RawSerializer extends Serializer {
   override deserialize<T = unknown>(json: string | Uint8Array): T {
     return typeof json === 'string' ? super.deserialize<T>(json) : (json as T)
   }
 }
 
-/** Marks a request whose answer is returned as bytes. */
 export const bytesContext = { isForBytes: true }
 
-/** Options for an answer as bytes of JSON. If a node is unreachable or answers 502, 503 or 504, the client tries the other nodes, each once. */
+/** For an answer as bytes of JSON. If a node is unreachable or answers 502, 503 or 504, the client tries the others, each once. */
 export const asBytes = ({ connectionPool }: Client) => ({ context: bytesContext, maxRetries: connectionPool.size - 1 })
 
 /**
  * Works around three bugs of `UndiciConnection`:
- * - When a caller aborts its request, the client marks the node as dead. Here an abort is reported as `RequestAbortedError`, which does not count against
- *   the node.
- * - When a request times out, the connection dispatches `abort` on the caller's signal, which ends everything else that listens to the signal. Here each
- *   request has a signal of its own.
- * - A request ends after the client's timeout even if the request has a longer one. Here the client's timeout bounds only the pause between two parts of a
- *   body.
+ * - When a caller aborts its request, the client marks the node as dead. Here the client gets `RequestAbortedError`, which does not count against the node.
+ * - When a request times out, the connection dispatches `abort` on the caller's signal, which ends everything else that listens to it. Here each request has
+ *   its own signal.
+ * - A request ends after the client's timeout even if its own is longer. Here the client's bounds only the pause between two parts of a body.
  */
 class AbortableConnection extends UndiciConnection {
   constructor({ timeout: bodyTimeout, ...options }: ConstructorParameters<typeof UndiciConnection>[0]) {
-    // An option of undici that the client's type lacks.
     super({ ...options, agent: { bodyTimeout } as UndiciAgentOptions })
   }
 
@@ -63,7 +55,7 @@ class AbortableConnection extends UndiciConnection {
     }
   }
 
-  /** With `bytesContext`, returns successful answers as bytes, and errors as text, which the client parses. */
+  /** With `bytesContext`, returns errors as text, which the client parses. */
   protected async read(params: ConnectionRequestParams, options: ConnectionRequestOptions): Promise<unknown> {
     if (options.context !== bytesContext) return await super.request(params, options)
     const answer = await super.request(params, { ...options, asStream: true })
@@ -79,7 +71,7 @@ class AbortableConnection extends UndiciConnection {
   }
 }
 
-/** Reads a stream, and rejects if it is longer than `maxBytes`, which the client checks only for other answers. */
+/** The client checks `maxBytes` only for other answers. */
 async function readAtMost(body: AsyncIterable<Buffer>, maxBytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
   const parts: Buffer[] = []
   let length = 0
@@ -91,10 +83,10 @@ async function readAtMost(body: AsyncIterable<Buffer>, maxBytes = Number.POSITIV
   return Buffer.concat(parts)
 }
 
-/** The beginning of the error for an answer longer than `maxResponseSize`, as in the client. */
+/** Begins the error for a too long answer, as in the client. */
 export const tooLongMessage = 'The content length'
 
-/** Connections that send the present credentials, because files of secrets may change. The client alone would always send its first credentials. */
+/** The client would always send its first credentials, but files of secrets may change. */
 const authenticating = (config: Config): typeof AbortableConnection =>
   class extends AbortableConnection {
     protected override read(params: ConnectionRequestParams, options: ConnectionRequestOptions): Promise<unknown> {
@@ -108,7 +100,6 @@ const authenticating = (config: Config): typeof AbortableConnection =>
     }
   }
 
-/** The client has no default of its own: an unanswered request would wait for ever. */
 export const defaultRequestTimeoutMs = 60_000
 
 /** The client retries only requests with `maxRetries`. */
@@ -131,16 +122,16 @@ const major = 9
 /** The first release that can remove an index block while the block is being added. */
 const minor = 1
 const neededRelease = `Elasticsearch ${major}.${minor} or a later ${major} is needed`
-/** Replicas of an overloaded shard may lack documents of their primary (elastic/elasticsearch#158212). */
+/** Replicas of an overloaded shard may lack documents (elastic/elasticsearch#158212). */
 const releasesLosingDocuments = new Set(['9.5.0', '9.5.1', '9.5.2'])
 const mediaType = `application/vnd.elasticsearch+json; compatible-with=${major}`
-/** 400 to 599: the probe evaluates these answers, so the client must not throw. */
+/** The probe evaluates 400 to 599, so the client must not throw. */
 const errorStatuses = Array.from({ length: 200 }, (_, at) => 400 + at)
 const mediaTypes = { accept: mediaType, 'content-type': mediaType }
 
 type Send = (params: TransportRequestParams) => Promise<{ readonly statusCode: number; readonly body: unknown }>
 
-/** How a starting process checks the certificates, credentials and release of Elasticsearch (preflight.ts). */
+/** How a starting process checks the settings and release of Elasticsearch. */
 export const elasticsearchProbe = (config: Config): EngineProbe => ({
   engine: 'ELASTICSEARCH_URL',
   caSetting: 'ELASTICSEARCH_CA_FILE',
@@ -148,7 +139,6 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
   addresses: config.ELASTICSEARCH_URL.filter((url) => url.startsWith('https:')).map((url) => addressIn(url, httpsPort)),
   tryCredentials: async (signal) => {
     const client = connectElasticsearch(config)
-    // Every node is tried, because some may be unreachable.
     const maxRetries = config.ELASTICSEARCH_URL.length - 1
     const send: Send = async (params) =>
       await client.transport.request(params, {
@@ -171,10 +161,10 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
   },
 })
 
-/** The problem if this version of Elasticsearch is not supported; undefined if it is supported or unknown. */
+/** Undefined if the version is supported or unknown. */
 async function versionProblem(send: Send): Promise<Problem | undefined> {
   const path = 'ELASTICSEARCH_URL'
-  // May be refused: the roles of `security` lack its privilege, `cluster:monitor/main`.
+  // May be refused: the roles of `security` lack `cluster:monitor/main`.
   const info = await send({ method: 'GET', path: '/' })
   const { version } = (info.body ?? {}) as { version?: { number?: unknown } }
   if (info.statusCode === 200 && typeof version?.number === 'string') {
@@ -185,7 +175,7 @@ async function versionProblem(send: Send): Promise<Problem | undefined> {
     const why = 'under load its replicas may lack documents (elastic/elasticsearch#158212)'
     return { path, rule: `names version ${number}: ${why}; an earlier or later 9 is needed` }
   }
-  // Earlier versions refuse a body with the media type of this version, for any path and user.
+  // Earlier versions refuse a body with this version's media type, for any path and user.
   const { statusCode, body } = await send({ method: 'POST', path: '/', body: {} })
   const { error } = (body ?? {}) as { error?: { type?: unknown } }
   const isOlder = statusCode === 406 || (statusCode === 400 && error?.type === 'media_type_header_exception')

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { estypes } from '@elastic/elasticsearch'
 import type { Branded, EntityType } from '../model/ids.ts'
 
-/** One index per kind of document: list documents (search keys and summary), detail documents (the answer to a request by id). */
+/** One index for each kind. */
 export const documentKinds = ['forms', 'form-details', 'submissions', 'submission-details'] as const
 export type DocumentKind = (typeof documentKinds)[number]
 
@@ -22,26 +22,22 @@ export type Indices = Readonly<Record<DocumentKind, PhysicalIndex>>
 
 export type ListIndices = { readonly index: string; readonly details: string }
 
-/**
- * `<number>-<fingerprint>` of a generation, the four indices that are built and serve together. The fingerprint distinguishes its indices from earlier indices
- * of the same names.
- */
+/** `<number>-<fingerprint>`. The fingerprint distinguishes a generation's indices from earlier ones of the same names. */
 export type GenerationTag = Branded<string, 'GenerationTag'>
 
-/** The content of a file in the folder `mappings`. */
 export type IndexDefinition = {
   readonly version: number
   readonly settings: Readonly<Record<string, unknown>>
   readonly mappings: estypes.MappingTypeMapping
 }
 
-/** The alias for readers, which points to the serving generation. */
+/** For readers; points to the serving generation. */
 export const aliasOf = (prefix: string, kind: DocumentKind): Alias => `${prefix}-${kind}` as Alias
 
 /**
- * The alias for writers of an index: indexers, or the rebuild that fills the index before it serves (`rebuild`: its id). Writers use the alias with
- * `require_alias`: otherwise a write to a missing index would create it, without our mapping. Once the alias is removed, their writes fail: those of indexers
- * of a retired generation, or of a rebuild whose generation another rebuild has taken over.
+ * The alias for writers: indexers, or the rebuild that fills the index (`rebuild`: its id). With `require_alias`, a write to a missing index does not create it
+ * without our mapping. Once the alias is removed, writes fail: those of indexers of a retired generation, or of a rebuild whose generation another rebuild has
+ * taken over.
  */
 export const writeAliasOf = (index: PhysicalIndex, rebuild?: string): Alias =>
   `${index}-write${rebuild === undefined ? '' : `-${rebuild}`}` as Alias
@@ -51,14 +47,12 @@ export type WriteAliases = Readonly<Record<DocumentKind, Alias>>
 export const writeAliasesOf = (indices: Indices, rebuild?: string): WriteAliases =>
   Object.fromEntries(documentKinds.map((kind) => [kind, writeAliasOf(indices[kind], rebuild)])) as WriteAliases
 
-/** `version`: of the mapping. `generation`: its number. */
 export const physicalName = (prefix: string, kind: DocumentKind, version: number, generation: number): PhysicalIndex =>
   `${prefix}-${kind}-v${version}-${generation}` as PhysicalIndex
 
-/** The parts of the name of an index. `version`: of the mapping. */
 export type PhysicalName = { readonly kind: DocumentKind; readonly version: number; readonly generation: number }
 
-/** Parses the name of an index of Tidemark; undefined for other names. `prefix` contains no regex characters. */
+/** Undefined for names of others. `prefix` contains no regex characters. */
 export function readPhysicalName(prefix: string, name: string): PhysicalName | undefined {
   // Such as `tidemark-forms-v12-3`, or with half a version `tidemark-submissions-v11.5-3`.
   const pattern = new RegExp(`^${prefix}-(${documentKinds.join('|')})-v(\\d+(?:\\.5)?)-(\\d+)$`)
@@ -67,7 +61,7 @@ export function readPhysicalName(prefix: string, name: string): PhysicalName | u
   return { kind: kind as DocumentKind, version: Number(version), generation: Number(generation) }
 }
 
-/** Whether the version in the name of an index is older than that of its present definition: its mapping may lack fields. */
+/** An older mapping may lack fields. */
 export function hasOlderMapping(prefix: string, index: string, hasAnswers: boolean): boolean {
   const name = readPhysicalName(prefix, index)
   return name !== undefined && name.version < definitionOf(name.kind, hasAnswers).version
@@ -80,10 +74,7 @@ const definitions = Object.fromEntries(
   documentKinds.map((kind) => [kind, JSON.parse(readDefinition(kind))]),
 ) as Readonly<Record<DocumentKind, IndexDefinition>>
 
-/**
- * For installations that do not index the answers in submissions. The version is lower by half: once answers are to be indexed, an index without them counts as
- * older (`hasOlderMapping`).
- */
+/** Without indexed answers. The version is lower by half: once answers are to be indexed, this index counts as older (`hasOlderMapping`). */
 const submissionsWithoutAnswers = withoutAnswers(definitions.submissions)
 
 function withoutAnswers({ version, settings, mappings }: IndexDefinition): IndexDefinition {
@@ -91,6 +82,5 @@ function withoutAnswers({ version, settings, mappings }: IndexDefinition): Index
   return { version: version - 0.5, settings, mappings: { ...mappings, properties } }
 }
 
-/** `hasAnswers`: whether answers are indexed. */
 export const definitionOf = (kind: DocumentKind, hasAnswers: boolean): IndexDefinition =>
   hasAnswers || kind !== 'submissions' ? definitions[kind] : submissionsWithoutAnswers

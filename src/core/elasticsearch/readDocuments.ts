@@ -7,23 +7,21 @@ import type { PhysicalIndex } from './indices.ts'
 
 export type StoredDocument = {
   readonly id: DocumentId
-  /** The document's external version, which is the revision of the entity. */
   readonly version: number
-  /** JSON text: the source as it was indexed, or its requested members; empty if no members were requested. */
+  /** JSON: the source as it was indexed, or its requested members; empty if none were requested. */
   readonly source: string
-  /** JSON text of the `docvalue_fields` that a scan requested; empty without such fields. */
+  /** JSON of the `docvalue_fields` of a scan; empty without any. */
   readonly fields: string
-  /** The sequence number of the last change; NaN in a scan, which does not request it. */
+  /** NaN in a scan, which does not request it. */
   readonly seqNo: number
 }
 
-/** The text of an answer; parsing the answer would reorder names and lose digits. */
+/** Parsing the answer would reorder names and lose digits. */
 async function textOf(client: Client, request: TransportRequestParams, options: RequestOptions): Promise<string> {
   const bytes = await client.transport.request<Uint8Array>(request, { ...options, ...asBytes(client) })
   return Buffer.from(bytes).toString()
 }
 
-/** `hit`: members of a search hit or of a document of `_mget` → their JSON. */
 const documentOf = (hit: ReadonlyMap<string, string>): StoredDocument => ({
   id: JSON.parse(hit.get('_id') ?? '""') as DocumentId,
   version: Number(hit.get('_version')),
@@ -33,8 +31,8 @@ const documentOf = (hit: ReadonlyMap<string, string>): StoredDocument => ({
 })
 
 /**
- * Reads documents in real time (`_mget`), in the order of `ids`; undefined for a missing document. `members`: which members of the source are read; undefined
- * for all. Rejects if any document cannot be read, for example because its shard is away.
+ * Reads documents in real time, in the order of `ids`; undefined for a missing one. `members`: of the source; undefined for all. Rejects if any document cannot
+ * be read, as when its shard is away.
  */
 export async function multiGet(
   client: Client,
@@ -57,10 +55,10 @@ export async function multiGet(
   })
 }
 
-/** How many documents one request reads with their whole sources, each of which may be a megabyte or more. */
+/** Each whole source may be a megabyte or more. */
 const wholePerRequest = 20
 
-/** Reads documents in real time, with their whole sources; leaves out missing documents. */
+/** Like `multiGet`, but leaves out missing documents. */
 export async function* readWhole(
   client: Client,
   index: PhysicalIndex,
@@ -80,14 +78,12 @@ type ScanQuery = Pick<estypes.SearchRequest, 'query' | 'slice' | 'preference' | 
 
 /** A point in time expires this long after its last request. */
 const keepAlive = '2m'
-/** About as many bytes a part has. */
 const partBytes = 1024 * 1024
-/** How many documents the first part has at most: the size of the sources is not known yet. */
 const firstSize = 10
 
 /**
- * Yields all matching documents of an index at one point in time, unordered, in parts of about a megabyte and of `size` documents at most. Without
- * sources, only `size` bounds the first part.
+ * Yields all matching documents at one point in time, unordered, in parts of about a megabyte and at most `size` documents. Without sources, only `size` bounds
+ * the first part.
  */
 export async function* scan(
   client: Client,
@@ -115,7 +111,6 @@ export async function* scan(
       const answer = rawMembers(text)
       id = JSON.parse(answer.get('pit_id') ?? JSON.stringify(id)) as string
       const rawHits = rawMembers(answer.get('hits') ?? '').get('hits')
-      // An answer without the member `hits` is not the end of the scan.
       if (rawHits === undefined) throw new Error(`Elasticsearch answered a search of ${index} without hits`)
       const hits = rawElements(rawHits).map(rawMembers)
       if (hits.length > 0) yield hits.map(documentOf)
@@ -125,11 +120,11 @@ export async function* scan(
     }
   } finally {
     const closing = { signal: AbortSignal.timeout(defaultRequestTimeoutMs) }
-    // If this fails, the point in time expires after `keepAlive`.
+    // Otherwise it expires after `keepAlive`.
     await client.transport.request({ method: 'DELETE', path: '/_pit', body: { id } }, closing).catch(() => undefined)
   }
 }
 
-/** How many documents the next part has: as many of the last part's average size as fill a part, but at most twice as many as the last part had. */
+/** As many of the last part's average size as fill a part, but at most twice as many as in the last part. */
 export const nextSize = (documents: number, bytes: number): number =>
   Math.max(1, Math.min(2 * documents, Math.floor((documents * partBytes) / bytes)))

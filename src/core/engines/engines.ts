@@ -7,11 +7,10 @@ import { kafkaSink } from '../kafka/sink.ts'
 import { type KafkaSource, kafkaSource } from '../kafka/source.ts'
 import { connectRedis, redisProbe } from '../redis/redis.ts'
 
-/** Make the clients of the engines. No call waits for an engine: Redis connects in the background, the other clients at first use; all reconnect. */
+/** No call waits for an engine: Redis connects in the background, the others at first use; all reconnect. */
 export const configuredEngines = {
   elasticsearch: connectElasticsearch,
   redis: connectRedis,
-  /** Each `openSource` has its own connection. */
   kafka: (config: Config, log: Logger) => {
     const kafka = connectKafka(config, log)
     return { openSource: (): KafkaSource => kafkaSource(kafka), sink: kafkaSink(kafka) }
@@ -20,7 +19,7 @@ export const configuredEngines = {
 
 export type Engines = Readonly<typeof configuredEngines>
 
-/** The probes (preflight.ts) of the engines that a process needs. */
+/** The probes of the engines that a process needs. */
 export const probesOf = (config: Config, needs: readonly Need[]): EngineProbe[] =>
   [elasticsearchProbe, kafkaProbe, redisProbe]
     .map((probe) => probe(config))

@@ -6,7 +6,6 @@ import { summaryOf } from '../monitoring/log.ts'
 import type { AccountKeyStore } from '../redis/accountKeyStore.ts'
 import type { RedisConnection } from '../redis/redis.ts'
 
-/** A check that passes if the request succeeds. */
 const answers =
   (request: (signal: AbortSignal) => Promise<unknown>): Check =>
   (signal) =>
@@ -19,11 +18,11 @@ export const redisAnswers = ({ client }: RedisConnection): Check => answers(() =
 
 export const kafkaAnswers = (source: KafkaSource): Check => answers(() => source.ping())
 
-/** Elasticsearch answers this request even if no index exists. */
+/** Answered even if no index exists. */
 export const elasticsearchAnswers = (client: Client, prefix: string): Check =>
   answers((signal) => client.indices.exists({ index: `${aliasOf(prefix, 'forms')}*` }, { signal }))
 
-/** Passes while Redis has every account key. `obstacle`: why the last attempt failed to copy them from Kafka; undefined if it did not fail. */
+/** Passes while Redis has every account key. `obstacle`: why the last attempt to copy them failed; undefined if it did not. */
 export const accountKeysAreComplete =
   (store: Pick<AccountKeyStore, 'isComplete'>, obstacle: () => string | undefined = () => undefined): Check =>
   async () => {
@@ -39,21 +38,17 @@ export const accountKeysAreComplete =
 const noMasterBlock = 'cluster.no_master_block'
 
 /**
- * Checks that nodes without a master reject searches (`cluster.no_master_block: all`). By default, a node that is cut off answers searches from old data, while
- * the watermark (the API's promise that everything appended before that time is in the answer) rises with the writes to the rest of the cluster. The check
- * passes for a single node.
+ * Checks that nodes without a master reject searches. By default, a node that is cut off answers from old data, while the watermark rises with the writes to
+ * the rest of the cluster. Passes for a single node.
  */
 export const isolatedNodesAnswerNothing =
   (client: Client): Check =>
   async (signal) => {
-    // At most one attempt for each node.
     const options = { signal, maxRetries: client.connectionPool.size - 1 }
-    // A node without a master answers before the deadline of a check.
     const timeout = { master_timeout: '1s' } as const
     try {
       const [{ number_of_nodes: nodes = 1 }, { transient, persistent, defaults }] = await Promise.all([
         client.cluster.health(timeout, options),
-        // Elasticsearch returns settings of elasticsearch.yml among the defaults.
         client.cluster.getSettings({ ...timeout, include_defaults: true, filter_path: `*.${noMasterBlock}` }, options),
       ])
       const cluster = { ...defaults?.['cluster'], ...persistent?.['cluster'], ...transient?.['cluster'] }
@@ -63,7 +58,6 @@ export const isolatedNodesAnswerNothing =
         `${noMasterBlock} is ${value}, but must be all in a cluster of ${nodes} nodes: a node without its master answers searches with old data`,
       )
     } catch (error) {
-      // Another check reports an unreachable Elasticsearch.
       if (error instanceof errors.ConnectionError || error instanceof errors.NoLivingConnectionsError) return passed
       return failed(`cannot be checked: ${summaryOf(error)}`)
     }

@@ -3,15 +3,15 @@ import { isIP } from 'node:net'
 import { type PlainAnswer, type Refuse, refusal, statusOf } from './clientErrors.ts'
 import { hostnameOf, type ListenAddress, serve } from './httpServer.ts'
 
-/** Path → handler, which gets the query. */
+/** By path. */
 export type AdminPages = ReadonlyMap<string, (query: URLSearchParams) => Promise<PlainAnswer>>
 
-/** `allowedHosts`: names that `Host` may have, besides `localhost`, `host` and every IP address. */
+/** `allowedHosts`: besides `localhost`, `host` and every IP address. */
 type AdminAddress = ListenAddress & { readonly host: string; readonly allowedHosts: readonly string[] }
 
 /**
- * Serves `pages` on the admin port; the caller may add pages later. The port has no authentication. If `Host` were not checked, a web page in the browser of
- * somebody who can reach the port could read it by DNS rebinding.
+ * Serves `pages`, to which the caller may add later, without authentication. If `Host` were not checked, a web page in the browser of somebody who can reach
+ * the port could read it by DNS rebinding.
  */
 export async function serveAdmin({ host, port, allowedHosts }: AdminAddress, pages: AdminPages) {
   const names = new Set(['localhost', host, ...allowedHosts].map((name) => name.toLowerCase()))
@@ -33,7 +33,7 @@ export async function serveAdmin({ host, port, allowedHosts }: AdminAddress, pag
   return await serve(listener, { host, port }, answerClientError)
 }
 
-/** Every IP address is allowed, because DNS rebinding needs a host name. */
+/** DNS rebinding needs a host name. */
 const isAddress = (host: string): boolean => isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0
 
 const plainText = { 'Content-Type': 'text/plain; charset=utf-8' }

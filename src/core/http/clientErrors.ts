@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Logger } from 'pino'
 
-/** The longest URL. Node limits URL and headers together; this is less, so that a long URL is not reported as long headers. */
+/** Node limits URL and headers together. This is less, so that a long URL is not reported as long headers. */
 export const maxUrlBytes = 8 * 1024
 
-/** Reason why bytes are no valid HTTP request → status of the answer. */
+/** Reason why bytes are no valid HTTP request → status. */
 export const statusOf = {
   timeout: 408,
   'long-url': 414,
@@ -21,7 +21,7 @@ type Headers = Readonly<Record<string, string>>
 
 export type PlainAnswer = { readonly status: number; readonly headers: Headers; readonly body: string }
 
-/** Makes the answer to bytes that are no valid request. The connection is closed after it. */
+/** Makes the answer to bytes that are no valid request; then the connection is closed. */
 export type Refuse = (reason: ClientError) => PlainAnswer
 
 export const refusal = (status: number, headers: Headers, body: string): PlainAnswer => ({
@@ -30,7 +30,7 @@ export const refusal = (status: number, headers: Headers, body: string): PlainAn
   body,
 })
 
-/** Answers client errors with `headers` and the body of `bodyOf`, and logs each like a request. `allow`: the `Allow` header of a 405. */
+/** Logs each client error like a request. */
 export const refuseAndLog =
   (log: Logger, headers: Headers, allow: string, bodyOf: (reason: ClientError) => string): Refuse =>
   (reason) => {
@@ -41,7 +41,7 @@ export const refuseAndLog =
     return refusal(status, { ...headers, ...ownHeaders }, bodyOf(reason))
   }
 
-/** An answer as bytes of HTTP/1.1, for a connection on which Node has no response object. */
+/** As bytes of HTTP/1.1, for a connection without a response object. */
 export function render({ status, headers, body }: PlainAnswer): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n')
@@ -49,7 +49,7 @@ export function render({ status, headers, body }: PlainAnswer): string {
 
 type ParseError = Error & { readonly code?: string; readonly rawPacket?: Buffer; readonly bytesParsed?: number }
 
-/** The reason for Node's event `clientError`; undefined if the client closed the connection. */
+/** For Node's event `clientError`; undefined if the client closed the connection. */
 export function reasonOf(error: ParseError): ClientError | undefined {
   const { code } = error
   if (code === 'ECONNRESET') return undefined
@@ -59,13 +59,12 @@ export function reasonOf(error: ParseError): ClientError | undefined {
   return code === 'HPE_INVALID_METHOD' && isRequestLine(error) ? 'method' : 'no-http'
 }
 
-/** Whether the first `maxUrlBytes` of the packet are all of a request line: it begins with a method, and no line ends. */
 function isUrlTooLong({ rawPacket }: ParseError): boolean {
   const firstLine = rawPacket?.subarray(0, maxUrlBytes).toString('latin1') ?? ''
   return /^[A-Z]+ /.test(firstLine) && !firstLine.includes('\n')
 }
 
-/** Whether the parser stopped in a well-formed request line: then only its method is unknown. */
+/** Then only the method is unknown. */
 function isRequestLine({ rawPacket, bytesParsed = 0 }: ParseError): boolean {
   if (rawPacket === undefined) return false
   const from = rawPacket.subarray(0, bytesParsed).lastIndexOf('\n') + 1

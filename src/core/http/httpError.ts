@@ -1,12 +1,11 @@
 export type HttpErrorDetails<Rejection extends string = string> = {
   readonly headers?: Readonly<Record<string, string>>
-  /** The label `reason` of `tidemark_http_rejected_total`; without `rejection`, the request is not counted. */
+  /** The label `reason` of `tidemark_http_rejected_total`; without it, the request is not counted. */
   readonly rejection?: Rejection
-  /** For the log only. */
   readonly cause?: unknown
 }
 
-/** Ends a request with an error: the API sends `code` and `message` as JSON, the settings area the page of `code`. */
+/** Ends a request with an error: the API sends `code` and `message`, the settings area the page of `code`. */
 export class HttpError<Code extends string, Rejection extends string> extends Error {
   override readonly name = 'HttpError'
   readonly status: number

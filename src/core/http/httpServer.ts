@@ -6,34 +6,26 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Refuse, reasonOf, render } from './clientErrors.ts'
 import { type Reading, readSince, sentOn, usualPatienceMs } from './slowReaders.ts'
 
-/** `stopServing` cuts off answers that are unfinished after this time. */
 const stopDeadlineMs = 6_000
-/** `stopServing` waits this long at most for requests that clients are just sending. */
 const maxLingerMs = 1_000
-/** A connection without traffic for this long during a request is closed, unless bytes wait for the client (`slowReaders.ts`). */
+/** Without traffic for this long during a request, a connection is closed, unless bytes wait for the client (`slowReaders.ts`). */
 export const stallMs = 60_000
-/**
- * How often slow readers are checked. Each check counts exactly this time against them, even if it runs late: while a machine is suspended, no client can read.
- */
+/** Each check counts exactly this time against slow readers, even if it runs late: while a machine is suspended, no client can read. */
 const slowReaderCheckMs = 1_000
-/**
- * How long an idle connection stays open: longer than usual load balancers use one. Otherwise a request could arrive while the server closes the connection.
- */
+/** Longer than usual load balancers use an idle connection: otherwise a request could arrive while the server closes it. */
 const keepAliveMs = 65_000
-/** Further connections are closed at once. */
 const maxConnections = 20_000
 /** A longer header of `preferences` is ignored: libraries may parse it in quadratic time. */
 const maxPreferenceBytes = 1_024
 const preferences = ['accept', 'accept-encoding', 'accept-language', 'prefer'] as const
-/** A host name of 253 characters, a colon and a port of five digits. */
 const maxHostBytes = 260
 
-/** Port 0: any free port. No host: all interfaces. */
+/** Port 0: any free one. No host: all interfaces. */
 export type ListenAddress = { readonly port: number; readonly host?: string | undefined }
 
 /**
- * Starts a server that passes requests to `listener`. Rejects if it cannot listen. `refuse` makes the answers to client errors, which never reach `listener`.
- * `patienceMs`: how far a client that reads an answer slowly may be behind (slowReaders.ts).
+ * Serves requests by `listener`. Rejects if it cannot listen. `refuse` answers client errors, which never reach `listener`. `patienceMs`: how far a slow reader
+ * may be behind (slowReaders.ts).
  */
 export async function serve(
   listener: RequestListener,
@@ -41,7 +33,6 @@ export async function serve(
   refuse: Refuse,
   patienceMs = () => usualPatienceMs,
 ): Promise<ResettingServer> {
-  /** The latest request of each connection, until its answer is sent. */
   const latest = new WeakMap<Duplex, Exchange>()
   const handle: RequestListener = (request, response) => {
     const { socket } = request
@@ -49,7 +40,7 @@ export async function serve(
     response.once('close', () => {
       if (latest.get(socket)?.response === response) latest.delete(socket)
     })
-    // Node drops the bytes that follow a request with `Upgrade`. The connection is closed, so that the client does not wait for answers to them.
+    // Node drops what follows a request with `Upgrade`: the client must not wait for answers.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false
     for (const name of preferences)
       if ((request.headers[name]?.length ?? 0) > maxPreferenceBytes) delete request.headers[name]
@@ -69,7 +60,7 @@ export async function serve(
     socket.on('error', () => undefined).once('finish', () => socket.destroy())
     hangUp(socket, latest.get(socket), () => render(refuse('method')))
   })
-  // An unknown `Expect` is ignored; Node would answer 417.
+  // Node would answer 417 to an unknown `Expect`.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.listen(address)
   await once(server, 'listening')
@@ -81,25 +72,23 @@ export async function serve(
   return server
 }
 
-/** A request and its response. */
 type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse }
 
 /** Ends a connection with an error answer, after the answers to its earlier requests. */
 function hangUp(socket: Duplex, last: Exchange | undefined, renderAnswer: () => string): void {
   const end = (): unknown => (socket.writable ? socket.end(renderAnswer()) : socket.destroy())
   if (last?.request.complete) last.response.once('close', end)
-  // The body of the last request is malformed, but its answer has begun. The client would mistake the error answer for the rest of this answer.
+  // The answer to a request with a malformed body has begun: the client would take the error answer for its rest.
   else if (last?.response.headersSent) socket.destroy()
   else end()
 }
 
-/** `api.example:3000`, `127.0.0.1` or `[::1]:3000`. */
 const hostPattern = /^(?<name>\[[\da-f:.]+\]|[^\s/?#@[\]\\:]*)(?::\d*)?$/i
 
-/** The host of a header `Host`, in lower case and without its port; undefined if the header is malformed. */
+/** In lower case, without port; undefined if malformed. */
 export const hostnameOf = (host: string): string | undefined => hostPattern.exec(host)?.groups?.['name']?.toLowerCase()
 
-/** Whether a request has one well-formed header `Host`; HTTP/1.0 needs none. */
+/** HTTP/1.0 needs no `Host`. */
 function namesOneHost({ httpVersion, headersDistinct }: IncomingMessage): boolean {
   const [host, ...more] = headersDistinct['host'] ?? []
   if (host === undefined) return Number(httpVersion) < 1.1
@@ -117,25 +106,24 @@ export const portOf = (server: Server): number => (server.address() as AddressIn
 export async function stopServing(server: ResettingServer, drainMs = 0): Promise<void> {
   const deadline = setTimeout(() => server.closeAllConnections(), stopDeadlineMs)
   server.endKeepAlive()
-  // A client may be sending a request on an idle connection. If the server closed this connection, the client would not know whether the request was served.
+  // If the server closed a connection on which a client is sending, the client would not know whether its request was served.
   if (drainMs > 0) await sleep(Math.min(drainMs, maxLingerMs))
-  // A connection stays open after an answer without `Connection: close`, and server.close() would wait for it.
+  // Connections stay open after answers without `Connection: close`, and server.close() would wait for them.
   const idle = setInterval(() => server.closeIdleConnections(), 50)
   await new Promise<void>((resolve) => server.close(() => resolve()))
   clearTimeout(deadline)
   clearInterval(idle)
 }
 
-/** Closes the connection of an unfinished answer. For HTTP/1.0, by TCP RST: there, an orderly close may mark the end of the body. */
+/** For HTTP/1.0 by TCP RST: an orderly close may mark the end of the body. */
 export function cutOff({ req }: ServerResponse): void {
   if (req.httpVersion === '1.0') req.socket.resetAndDestroy()
   else req.socket.destroy()
 }
 
-/** Ends unfinished answers: by `cutOff` at a timeout or stop; by TCP RST if the client reads too slowly, after the response has emitted `slow`. */
+/** Cuts off unfinished answers, and resets slow readers after their response has emitted `slow`. */
 export class ResettingServer extends Server {
   readonly #unfinished = new Set<ServerResponse>()
-  /** How far each client was behind at the last check. */
   #readings: ReadonlyMap<Socket, Reading> = new Map()
   #keepsAlive = true
 
@@ -151,9 +139,9 @@ export class ResettingServer extends Server {
     this.on('request', listener)
   }
 
-  /** Resets the connections of clients that are further behind than `patienceMs`. `elapsedMs`: the time since the last call. */
+  /** `elapsedMs`: since the last call. */
   resetSlowReaders(elapsedMs: number, patienceMs: number): void {
-    // Of several unfinished answers on a connection, the first is being sent. In a map, the last value of a key wins, hence `reverse`.
+    // Of several answers on a connection, the first is being sent. In a map, the last value of a key wins, hence `reverse`.
     const first = new Map([...this.#unfinished].reverse().map((response) => [response.req.socket, response]))
     const readings = new Map<Socket, Reading>()
     for (const [socket, response] of first) {
@@ -167,7 +155,6 @@ export class ResettingServer extends Server {
     this.#readings = readings
   }
 
-  /** From now on, answers that have not begun carry `Connection: close`. */
   endKeepAlive(): void {
     this.#keepsAlive = false
     for (const response of this.#unfinished) response.shouldKeepAlive = false

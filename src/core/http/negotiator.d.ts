@@ -1,8 +1,8 @@
-/** The part of `negotiator` that we use; its published types lack `preferred`. */
+/** The part that we use; the published types lack `preferred`. */
 declare module 'negotiator' {
   export default class Negotiator {
     constructor(request: { readonly headers: Readonly<Record<string, string>> })
-    /** The encoding with the highest `q` in `Accept-Encoding`, ties by the order of `preferred`. Undefined if none of `names` is accepted. */
+    /** Undefined if none of `names` is accepted; `preferred` breaks ties. */
     encoding<Name extends string>(names: readonly Name[], options: { preferred: readonly Name[] }): Name | undefined
   }
 }

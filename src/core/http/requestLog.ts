@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import { type Counter, Gauge, type Histogram, type Registry } from 'prom-client'
 import { metricsIn } from '../monitoring/metrics.ts'
 
-/** The label `route` of requests without a matching route: their paths would make an unbounded number of labels. */
+/** Without a matching route: paths would make an unbounded number of labels. */
 const noRoute = 'none'
 const durationBucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
@@ -17,7 +17,6 @@ export interface RequestMetrics<Reason extends string> {
   readonly rejected: (reason: Reason) => void
 }
 
-/** Makes the metrics of requests. `reasons`: why requests may be rejected. */
 export function requestMetrics<Reason extends string>(
   registry: Registry,
   reasons: Iterable<Reason>,
@@ -26,7 +25,7 @@ export function requestMetrics<Reason extends string>(
   const { counter, histogram } = metricsIn(registry)
   const help = 'Requests that were refused or could not be served, by reason'
   const rejected = counter('tidemark_http_rejected_total', help, ['reason'])
-  // Every counter starts at 0: if its first sample were 1, rate() and increase() would not count the first rejection.
+  // Starts at 0: if the first sample were 1, rate() and increase() would not count the first rejection.
   for (const reason of reasons) rejected.inc({ reason }, 0)
   return {
     duration: histogram(
@@ -44,19 +43,19 @@ export function requestMetrics<Reason extends string>(
   }
 }
 
-/** The part of Koa's context that @koa/router sets: the routes that match the path. */
+/** The routes that match the path, as @koa/router sets them. */
 type Matched = { readonly matched?: readonly { readonly path: string | RegExp }[] }
 
-/** The pattern of the route that matches the path, for any method; undefined without such a route, or before routing. */
+/** For any method; undefined without a matching route, or before routing. */
 export function routeOf({ matched }: Matched): string | undefined {
   const path = matched?.[0]?.path
   return path === undefined ? undefined : String(path)
 }
 
-/** More than Node's 10: several middlewares, Koa and the compressor listen for the end of a response. */
+/** More than Node's 10: several middlewares listen for the end of a response. */
 const maxListeners = 20
 
-/** The listener of a server, which passes requests to a Koa app. If an answer cannot be sent, logs the first reason. */
+/** Passes requests to a Koa app. If an answer cannot be sent, logs the first reason. */
 export function listenerOf<State, Context>(app: Koa<State, Context>, log: Logger): RequestListener {
   const logged = new WeakSet<object>()
   const logUnsent = (error: unknown, ctx?: { readonly state: ObservedState }): void => {
@@ -75,18 +74,17 @@ export function listenerOf<State, Context>(app: Koa<State, Context>, log: Logger
   }
 }
 
-/** Members of `ctx.state` that the log needs. */
 type ObservedState = {
   requestId: string
-  /** How long the request waited by `Prefer: wait`; not part of its duration. */
+  /** By `Prefer: wait`; not part of the duration. */
   readonly waitedMs?: () => number
-  /** When the first part of a streamed answer was ready (`performance.now`). The duration ends here, because the client decides how long the parts take. */
+  /** When the first part of a streamed answer was ready (`performance.now`). The duration ends here: the client decides how long the parts take. */
   readonly firstPartMs?: number
 }
 
 /**
- * Sets the `X-Request-Id` of every answer, and measures and logs the request once the answer was sent or aborted. The log line contains no URL, header,
- * parameter or body, which may contain keys, sign-in tokens, sessions and personal data. `furtherMembers`: of the log line.
+ * Sets `X-Request-Id`, and measures and logs each request once its answer was sent or aborted. The log line contains no URL, header, parameter or body, which
+ * may contain keys, sign-in tokens, sessions and personal data.
  */
 export const observeRequests =
   <State extends ObservedState>(

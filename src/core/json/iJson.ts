@@ -2,9 +2,8 @@ import { isAscii } from 'node:buffer'
 import { isHexDigit } from './scanner.ts'
 
 /*
- * I-JSON (RFC 7493) forbids half a surrogate pair in a string, such as "\ud83d" without its other half. A row of NDJSON must also contain no line end of
- * Unicode: Node's readline and Python's `splitlines` split at U+2028, for example. Answers of respondents contain halves and such line ends; a single one makes
- * a warehouse refuse a whole load.
+ * I-JSON (RFC 7493) forbids half a surrogate pair in a string. Rows of NDJSON must contain no line end of Unicode, where Node's readline and Python's
+ * `splitlines` split. Answers of respondents contain both; a single one makes a warehouse refuse a whole load.
  */
 
 const backslash = 0x5c
@@ -19,13 +18,12 @@ const hexEscape = Buffer.from(String.raw`\u`)
 const escapeLength = String.raw`\u0000`.length
 const replacement = String.raw`\ufffd`
 
-/** `\u2028` for U+2028. */
 export const escapeOf = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** Next line, line separator, paragraph separator, which JSON allows in strings. */
 const lineEnds = ['\u0085', '\u2028', '\u2029'].map((end) => [Buffer.from(end), escapeOf(end)] as const)
 
-/** JSON with well-formed strings and escaped line ends. */
+/** With well-formed strings and escaped line ends. */
 export const jsonOf = (value: unknown): string => JSON.stringify(value).replace(/[\u0085\u2028\u2029]/g, escapeOf)
 
 /** Replaces each half of a surrogate pair by U+FFFD, also in names, and escapes line ends. Invalid JSON or UTF-8 stays invalid. */
@@ -34,20 +32,16 @@ export function asIJson(json: Buffer): Buffer {
   return isAscii(wellFormed) ? wellFormed : lineEnds.reduce(withEscapes, wellFormed)
 }
 
-/**
- * Replaces a line end by its escape. Latin-1 has one character for each byte, so text functions can be used on bytes. In valid UTF-8 the bytes of a character
- * occur only as that character.
- */
+/** Latin-1 has one character for each byte, so text functions work on bytes. In valid UTF-8 the bytes of a character occur only as that character. */
 const withEscapes = (json: Buffer, [end, escaped]: (typeof lineEnds)[number]): Buffer =>
   json.includes(end) ? Buffer.from(json.toString('latin1').replaceAll(end.toString('latin1'), escaped), 'latin1') : json
 
-/** Replaces the escape of each half that is not followed, or preceded, by its other half. */
 function withoutHalves(json: Buffer): Buffer {
   let wellFormed = json
   for (let at = json.indexOf(backslash); at < json.length; at++) {
     if (json[at] !== backslash) continue
     const half = halfAt(json, at)
-    // Another escape, such as `\\`: its second byte begins no escape.
+    // Another escape; the second byte of `\\` begins none.
     if (half === undefined) at++
     else if (half === 'high' && halfAt(json, at + escapeLength) === 'low') at += 2 * escapeLength - 1
     else {
@@ -58,7 +52,7 @@ function withoutHalves(json: Buffer): Buffer {
   return wellFormed
 }
 
-/** The half whose escape (\ud800 to \udfff) begins at `at`; undefined for other text. */
+/** \ud800 to \udfff; undefined for other text. */
 function halfAt(json: Buffer, at: number): 'high' | 'low' | undefined {
   if (json[at] !== backslash || json[at + 1] !== u || lowerCase(json[at + 2]) !== d) return undefined
   if (!isHexDigit(json[at + 3]) || !isHexDigit(json[at + 4]) || !isHexDigit(json[at + 5])) return undefined

@@ -1,11 +1,11 @@
 import { jsonOf } from './iJson.ts'
 
 /*
- * Reads members of JSON text without parsing their values: the API serves values as producers wrote them, but `JSON.stringify(JSON.parse(text))` reorders
- * names like `10` and loses digits of large numbers. `JSON.parse` must accept the text.
+ * Reads members of JSON text without parsing their values: the API serves them as written, but `JSON.stringify(JSON.parse(text))` reorders names like `10` and
+ * loses digits. `JSON.parse` must accept the text.
  */
 
-/** Name → raw text, in the order of the object; empty for any other JSON value. A repeated name has its last value, as in JSON.parse. */
+/** Name → raw text, in order; empty for other JSON values. The last of repeated names counts, as in JSON.parse. */
 export function rawMembers(text: string): ReadonlyMap<string, string> {
   const members = new Map<string, string>()
   walk(text, skipSpace(text, 0), (at, name) => {
@@ -16,7 +16,7 @@ export function rawMembers(text: string): ReadonlyMap<string, string> {
   return members
 }
 
-/** The raw texts of an array's elements; empty for any other JSON value. */
+/** Empty for other JSON values. */
 export function rawElements(text: string): string[] {
   const elements: string[] = []
   walk(text, skipSpace(text, 0), (at, name) => {
@@ -27,23 +27,23 @@ export function rawElements(text: string): string[] {
   return elements
 }
 
-/** The JSON of an object with these members; `undefined` is written as null. */
+/** `undefined` is written as null. */
 export function renderObject(members: Iterable<readonly [name: string, raw: string | undefined]>): string {
   const parts: string[] = []
   for (const [name, raw] of members) parts.push(`${jsonOf(name)}:${raw ?? 'null'}`)
   return `{${parts.join(',')}}`
 }
 
-/** In valid JSON, line breaks and tabs only stand between tokens, so removing them changes no value. */
+/** In valid JSON, line breaks and tabs only stand between tokens. */
 export const withoutTabs = (text: string): string => (/[\n\r\t]/.test(text) ? text.replace(/[\n\r\t]/g, '') : text)
 
 /**
- * Leaves of each repeated name in an object only the last value, at the place of the first, as JSON.parse does: Elasticsearch rejects repeated names.
- * Recursive: the caller bounds the nesting.
+ * Leaves of each repeated name only the last value, at the place of the first, as JSON.parse does: Elasticsearch rejects repeated names. The caller bounds the
+ * nesting.
  */
 export const withoutRepeatedNames = (text: string): string => cleanValue(text, skipSpace(text, 0)).raw ?? text
 
-/** `raw`: undefined if no name is repeated. `end`: the offset after the value. */
+/** `raw`: undefined if no name is repeated. */
 type Cleaned = { readonly raw: string | undefined; readonly end: number }
 
 function cleanValue(text: string, from: number): Cleaned {
@@ -66,10 +66,7 @@ function cleanValue(text: string, from: number): Cleaned {
   return { raw: first === '{' ? `{${raw}}` : `[${raw}]`, end }
 }
 
-/**
- * Calls `visit` for each value in the object or array at `from`, with the value's offset, and with its name in an object. `visit` returns the offset after the
- * value. Returns the offset after the object or array; `from` for any other value.
- */
+/** Calls `visit` for each value in the object or array at `from`. Both return the offset after what they have read; `walk` returns `from` for other values. */
 function walk(text: string, from: number, visit: (at: number, name: string | undefined) => number): number {
   const first = text[from]
   if (first !== '{' && first !== '[') return from
@@ -91,7 +88,7 @@ function walk(text: string, from: number, visit: (at: number, name: string | und
 
 const readString = (raw: string): string => (raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1))
 
-/* Each of the following functions returns the offset after what it skips. */
+/* These functions return the offset after what they skip. */
 
 function skipSpace(text: string, from: number): number {
   let at = from
@@ -101,7 +98,7 @@ function skipSpace(text: string, from: number): number {
 
 function skipString(text: string, from: number): number {
   for (let at = text.indexOf('"', from + 1); at !== -1; at = text.indexOf('"', at + 1)) {
-    // After an odd number of backslashes, the quote is an escaped one, a part of the string.
+    // After an odd number of backslashes, the quote is an escaped one.
     let backslashes = 0
     while (text[at - 1 - backslashes] === '\\') backslashes++
     if (backslashes % 2 === 0) return at + 1
@@ -118,10 +115,9 @@ function skipValue(text: string, from: number): number {
   return at
 }
 
-/** What may follow a number, true, false or null. */
 const afterScalar = /[\s,}\]:]/
 
-/** Iterative, because a skipped value may be nested to any depth. */
+/** Iterative: a skipped value may be nested to any depth. */
 function skipNested(text: string, from: number): number {
   for (let at = from, depth = 0; at < text.length; ) {
     const next = text[at]

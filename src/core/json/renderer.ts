@@ -3,24 +3,21 @@ import { z } from 'zod'
 import { rawMembers, renderObject, withoutTabs } from './rawJson.ts'
 import { type Kind, kinds, type Member, none, Scanner, type Served, type Shape, servedPair } from './scanner.ts'
 
-/** One-line JSON in UTF-8: `summary` for lists, `detail` for a request by id. `digest`, of both, shows whether two records of one revision are the same. */
+/** `summary` for lists, `detail` for a request by id. `digest`, of both, shows whether two records of one revision are the same. */
 export type Rendered = { readonly summary: Buffer; readonly detail: Buffer; readonly digest: string }
 
 const digestCharacters = 16
 
-/** Copies one served member. `before`: what precedes its value, such as `{"id":` or `,"title":`. With `members`, only these members of its value are copied. */
+/** `before`: what precedes the value, such as `{"id":` or `,"title":`. `members`: only these of the value are copied. */
 type Step = { readonly before: Buffer; readonly ordinal: number; readonly members: readonly Step[] | undefined }
 
 const nullText = Buffer.from('null')
 const closing = Buffer.from('}')
 
 /**
- * Renders the record value that `scanner` read last, `{"revision": …, "<member>": {…}}`, by copying the bytes of its served members. Missing members
- * become null.
- *
- * Members that follow each other in the record as in the answer are copied in one piece. Example: the answer is to contain `"id":"a","title":"b"`. In the
- * record, the value of `title` starts 9 bytes after the end of the value of `id`. `,"title":` takes 9 bytes, so nothing else is between the two values, and all
- * of `"a","title":"b"` can be copied.
+ * Renders the record value that `scanner` read last, by copying the bytes of its served members. Missing members become null.
+ * Members that follow each other in the record as in the answer are copied in one piece. If the value of `title` starts 9 bytes after the end of that of `id`,
+ * only `,"title":` can be between them, and `"a","title":"b"` is copied as a whole.
  */
 export class RecordRenderer {
   readonly scanner: Scanner
@@ -28,10 +25,10 @@ export class RecordRenderer {
   readonly #entityMember: string
   readonly #summarySteps: readonly Step[]
   readonly #detailSteps: readonly Step[]
-  /** Where answers are made; grows if necessary. Only the first `#outputLength` bytes count. */
+  /** Grows if necessary. Only the first `#outputLength` bytes count. */
   #output = Buffer.allocUnsafe(64 * 1024)
   #outputLength = 0
-  /** The piece of the scanned bytes that is to be copied next, and that the next member may extend. Without a piece, `#pendingEnd` is -1. */
+  /** The piece of scanned bytes to copy next, which the next member may extend. Without a piece, `#pendingEnd` is -1. */
   #pendingStart = 0
   #pendingEnd = none
 
@@ -50,15 +47,15 @@ export class RecordRenderer {
   }
 
   /**
-   * Rewrites a value that the schema accepts as simple JSON, and scans it. Returns undefined, or the path of a member that Elasticsearch would reject: it is
-   * nested too deep, or has too long a number.
+   * Rewrites a value as simple JSON, and scans it. Returns undefined, or the path of a member that Elasticsearch would reject: it is nested too deep, or has
+   * too long a number.
    */
   scanNormalised(text: string): readonly string[] | undefined {
     const isAccepted = this.scanner.read(Buffer.from(normalise(withoutTabs(text), this.#shape)))
     return isAccepted ? undefined : this.scanner.rejectedPath
   }
 
-  /** The number under which the scanner stores where a member's value is. Throws if the shape has no member at this path. */
+  /** Throws without a member at this path. */
   ordinalOf(...path: readonly string[]): number {
     let shape: Shape | undefined = this.#shape
     let ordinal: number | undefined
@@ -71,7 +68,7 @@ export class RecordRenderer {
     return ordinal
   }
 
-  /** `replacements`: member of the entity → string to serve instead of the record's value. */
+  /** `replacements`: member of the entity → string to serve instead. */
   render(replacements?: Readonly<Record<string, string>>): Rendered {
     const withOrdinal = ([name, text]: [string, string]) =>
       [this.ordinalOf(this.#entityMember, name), Buffer.from(JSON.stringify(text))] as const
@@ -83,7 +80,6 @@ export class RecordRenderer {
     return { summary, detail, digest }
   }
 
-  /** Appends an object to the output, and returns a copy of it. */
   #copy(steps: readonly Step[], replacements: ReadonlyMap<number, Buffer> | undefined): Buffer {
     const from = this.#outputLength
     this.#pendingEnd = none
@@ -94,7 +90,7 @@ export class RecordRenderer {
     return text
   }
 
-  /** Appends the members of an object with its opening brace, but not its closing one. */
+  /** With the opening brace, but not the closing one. */
   #copyMembers(steps: readonly Step[], replacements: ReadonlyMap<number, Buffer> | undefined): void {
     const { scanner } = this
     for (const { before, ordinal, members } of steps) {
@@ -118,13 +114,12 @@ export class RecordRenderer {
       // The piece ends before the inner object's brace, which the first inner step writes.
       this.#pendingEnd = start
       this.#copyMembers(members, replacements)
-      // If the piece reaches to the inner object's closing brace, that is copied with it.
+      // If the piece reaches to the closing brace, that is copied with it.
       if (this.#pendingEnd !== none && this.#pendingEnd + closing.length === end) this.#pendingEnd = end
       else this.#put(closing)
     }
   }
 
-  /** Appends the pending piece, then `text`. */
   #put(text: Buffer): void {
     if (this.#pendingEnd !== none) this.#append(this.scanner.bytes, this.#pendingStart, this.#pendingEnd)
     this.#pendingEnd = none
@@ -150,11 +145,11 @@ type JsonSchema = {
   readonly properties?: Readonly<Record<string, JsonSchema>>
 }
 
-/** The shape of the objects that a schema describes. A member of no single type is of the kind `any`. */
+/** A member of no single type is of the kind `any`. */
 function shapeOf({ properties = {} }: JsonSchema, makeMember: MakeMember): Shape {
   const members = new Map<string, Member>()
   for (const [name, property] of Object.entries(properties)) {
-    // An optional member is described as `{"anyOf": [<its schema>, {"type": "null"}]}`.
+    // Optional: `{"anyOf": [<its schema>, {"type": "null"}]}`.
     const type = property.anyOf?.find((alternative) => alternative.type !== 'null') ?? property
     const typeNames = [type.type ?? []].flat().filter((name) => name !== 'null')
     const kind = kinds.find((candidate) => typeNames.length === 1 && typeNames[0] === candidate) ?? 'any'
@@ -163,7 +158,7 @@ function shapeOf({ properties = {} }: JsonSchema, makeMember: MakeMember): Shape
   return { members, next: undefined }
 }
 
-/** The steps that copy the served members. Adds to the shape those that the schema lacks. */
+/** Adds served members that the schema lacks to the shape. */
 const stepsOf = (served: Served, { members }: Shape, makeMember: MakeMember): Step[] =>
   served.map((servedMember, at) => {
     const [name, inner] = servedPair(servedMember)
@@ -177,8 +172,8 @@ const stepsOf = (served: Served, { members }: Shape, makeMember: MakeMember): St
   })
 
 /**
- * Rewrites valid JSON so that the scanner can read the members of the shape: each name once, with its last value, without escapes. Integers lose fraction
- * and exponent, which clients with integer types reject: `1e3` becomes `1000`. Other values stay as written; members outside the shape are dropped.
+ * Keeps only members of the shape, each name once, with its last value, without escapes. Integers lose fraction and exponent, which clients with integer types
+ * reject: `1e3` becomes `1000`.
  */
 function normalise(text: string, { members }: Shape): string {
   const raw = rawMembers(text)

@@ -1,4 +1,4 @@
-// These constants stay in this module: with imported ones, scanning would take 50 % longer.
+// With imported constants, scanning would take 50 % longer.
 const quote = 0x22
 const backslash = 0x5c
 const comma = 0x2c
@@ -15,20 +15,19 @@ const nine = 0x39
 const upperE = 0x45
 const lowerE = 0x65
 const space = 0x20
-/** The first letters of null, true and false. */
 const n = 0x6e
 const t = 0x74
 const f = 0x66
 
-/** Elasticsearch rejects documents with deeper nesting or longer numbers. */
+/** Elasticsearch rejects documents beyond these. */
 export const maxDepth = 1_000
 export const maxNumberCharacters = 1_000
-/** An integer with more characters may be beyond ±(2^53 − 1). */
+/** A longer integer may be beyond ±(2^53 − 1). */
 const maxSafeCharacters = 15
-/** Stands for an offset where there is no value, or no simple JSON. */
+/** An offset where there is no value, or no simple JSON. */
 export const none = -1
 
-/** The served members of an object, in order: names, or pairs of the name of an object and its own served members. */
+/** Names, or pairs of the name of an object and its served members. */
 export type Served = readonly ServedMember[]
 type ServedMember = string | readonly [name: string, members: Served]
 
@@ -36,42 +35,39 @@ type ServedMember = string | readonly [name: string, members: Served]
 export const servedPair = (member: ServedMember): readonly [name: string, members?: Served] =>
   typeof member === 'string' ? [member] : member
 
-/** The kinds of values that a member may be required to have. An `integer` has no fraction and no exponent, and is within ±(2^53 − 1). */
+/** An `integer` has no fraction and no exponent, and is within ±(2^53 − 1). */
 export const kinds = ['string', 'integer', 'number', 'boolean', 'object', 'array'] as const
 export type Kind = (typeof kinds)[number] | 'any'
 
-/** The known members of an object; the scanner skips the values of others. */
+/** The known members of an object; the scanner skips others. */
 export type Shape = {
   readonly members: Map<string, Member>
-  /** The first member of the last scanned object; expected first in the next, because most records of a topic have one order of members. */
+  /** Most records of a topic have one order of members. */
   next: Member | undefined
 }
 
 export type Member = {
   readonly name: Buffer
-  /** The number of the member, under which the scanner stores the offsets of its value. */
   readonly ordinal: number
   readonly kind: Kind
   readonly shape: Shape | undefined
-  /** The member after this member in the last scanned object. */
+  /** The one after this member in the last scanned object. */
   next: Member | undefined
 }
 
 /**
- * Finds the values of known members in one pass over simple JSON. Simple: known members have the expected types; known names appear once and without
- * escapes; white space is spaces only; nesting and numbers are within the limits of Elasticsearch. `RecordRenderer` first rewrites other JSON as simple JSON.
- * Bytes that `read` accepts are JSON if they are valid UTF-8.
- *
- * The methods `#read…` and `#skip…` return the offset after what they read; -1 (`none`) if it is not simple JSON.
+ * Finds the values of known members in one pass over simple JSON: known members have the expected types; known names appear once and without escapes; white
+ * space is spaces only; nesting and numbers are within the limits of Elasticsearch. Bytes that `read` accepts are JSON if they are valid UTF-8.
+ * `#read…` and `#skip…` return the offset after what they read; -1 if it is not simple JSON.
  */
 export class Scanner {
   readonly #shape: Shape
   readonly #starts: Int32Array
   readonly #ends: Int32Array
   bytes: Buffer = Buffer.alloc(0)
-  /** The member that was read last; at the start of an object, its shape. Its `next` is expected next. Undefined after an unknown member. */
+  /** Read last; at the start of an object, its shape. Its `next` is expected next. Undefined after an unknown member. */
   #last: Shape | Member | undefined
-  /** The path of the known member whose value `read` rejected; empty without such a member. */
+  /** The path of a known member whose value was rejected. */
   rejectedPath: string[] = []
 
   constructor(shape: Shape, memberCount: number) {
@@ -90,7 +86,7 @@ export class Scanner {
     return end !== none && this.#skipSpaces(end) === bytes.length
   }
 
-  /** Whether the member is present and not null. */
+  /** Present and not null. */
   has(ordinal: number): boolean {
     const start = this.startOf(ordinal)
     return start !== none && this.bytes[start] !== n
@@ -106,12 +102,11 @@ export class Scanner {
     return this.#ends[ordinal] ?? none
   }
 
-  /** The value's JSON, decoded as Latin-1; empty if the value is missing or null. */
+  /** The value's JSON, decoded as Latin-1; empty if missing or null. */
   textOf(ordinal: number): string {
     return this.has(ordinal) ? this.bytes.toString('latin1', this.startOf(ordinal), this.endOf(ordinal)) : ''
   }
 
-  /** Reads the object or array at `from`. `shape`: of an object with known members. */
   #readNested(from: number, shape: Shape | undefined, depth: number): number {
     const bytes = this.bytes
     if (depth > maxDepth) return none
@@ -141,7 +136,7 @@ export class Scanner {
     const expected = last?.next
     const isExpected = expected !== undefined && this.#isText(nameAt + 1, nameEnd - 1, expected.name)
     const member = isExpected ? expected : shape.members.get(bytes.toString('latin1', nameAt + 1, nameEnd - 1))
-    // A name with an escape may be a known name.
+    // An escaped name may be a known one.
     if (member === undefined && bytes.subarray(nameAt, nameEnd).includes(backslash)) return none
     const end = member === undefined ? this.#skipValue(valueAt, depth) : this.#readKnownValue(valueAt, member, depth)
     if (!isExpected && last !== undefined) last.next = member
@@ -166,7 +161,6 @@ export class Scanner {
     return end
   }
 
-  /** Whether the bytes from `from` to below `end` are `text`. */
   #isText(from: number, end: number, text: Uint8Array): boolean {
     const bytes = this.bytes
     const { length } = text
@@ -175,7 +169,6 @@ export class Scanner {
     return true
   }
 
-  /** Whether a value of the kind `kind`, from `from` to below `end`, has the kind that the member requires. */
   #hasKind({ kind: expected }: Member, kind: Kind, from: number, end: number): boolean {
     if (expected !== 'integer') return expected === 'any' || expected === kind
     if (this.#skipDigits(this.bytes[from] === minus ? from + 1 : from) !== end) return false
@@ -260,10 +253,9 @@ function kindBeginningWith(code: number | undefined): Exclude<Kind, 'integer' | 
 }
 
 const u = 0x75
-/** The bytes that may follow a backslash, except `u`. */
 const escapes = new Set(Buffer.from('"\\/bfnrt'))
 
-/** The number of bytes after the backslash, `at` being the first of them; 0 if the escape is invalid. */
+/** In bytes, from `at` after the backslash; 0 if invalid. */
 function escapeLength(bytes: Uint8Array, at: number): number {
   const code = bytes[at]
   if (code === u) return [1, 2, 3, 4].every((digit) => isHexDigit(bytes[at + digit])) ? 5 : 0

@@ -15,7 +15,7 @@ import {
 } from './patches.ts'
 import { awsTokens, cacheToken, fetchOAuthToken, type TokenCache } from './tokens.ts'
 
-// Each of these functions mends a bug of KafkaJS, for every client of this process (patches.ts).
+// Mend bugs of KafkaJS, for every client of this process.
 replaceFetchDecoder()
 keepHeaders()
 fetchLogEndOffsets()
@@ -25,13 +25,10 @@ keepCommitsOutOfRange()
 reportFetchedOffsets()
 
 const connectionTimeoutMs = 5_000
-/** Joining a group and fetching have longer timeouts of their own. */
+/** Joining a group and fetching have longer timeouts. */
 const requestTimeoutMs = 10_000
 
-/**
- * Makes an object from `names`, member → setting. Each access to a member reads the setting's present value, because files of secrets may be replaced while a
- * process runs.
- */
+/** Makes an object from member → setting, whose members read the present value: files of secrets may be replaced while a process runs. */
 const presentValues = (config: Config, names: Readonly<Record<string, keyof Config>>): object =>
   Object.defineProperties(
     {},
@@ -43,7 +40,6 @@ const presentValues = (config: Config, names: Readonly<Record<string, keyof Conf
 const usesTls = ({ KAFKA_SSL, KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE }: Config): boolean =>
   KAFKA_SSL ?? (KAFKA_SSL_CA_FILE ?? KAFKA_SSL_CERT_FILE) !== undefined
 
-/** Certificate authorities (PEM) of Node, NODE_EXTRA_CA_CERTS and the operating system. */
 const publicAuthorities = (): string[] => [...getCACertificates('default'), ...getCACertificates('system')]
 
 function tlsOf(config: Config): Tls {
@@ -67,13 +63,9 @@ function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {
   return Object.assign(user, { mechanism }) as NonNullable<KafkaConfig['sasl']>
 }
 
-/** Messages of SASL begin with their length, a 32-bit integer. */
 const lengthBytes = 4
 
-/**
- * SASL OAUTHBEARER (RFC 7628). If Kafka refuses the token, the connection fails with an error that has `problem` as a member. KafkaJS's own OAUTHBEARER
- * mistakes a refusal for success.
- */
+/** SASL OAUTHBEARER (RFC 7628). If Kafka refuses the token, the error has `problem` as a member. KafkaJS's own OAUTHBEARER mistakes a refusal for success. */
 export const bearer = ({ read, forget }: TokenCache, problem: Problem): Mechanism => ({
   mechanism: 'oauthbearer',
   authenticationProvider: ({ saslAuthenticate }) => ({
@@ -85,10 +77,10 @@ export const bearer = ({ read, forget }: TokenCache, problem: Problem): Mechanis
         })
       const token = await read()
       try {
-        // An answer with content is a refusal. Once the client acknowledges it, the broker ends the authentication with an error.
+        // An answer with content is a refusal, which the client must acknowledge; then the broker answers with an error.
         if (await send(`n,,\x01auth=Bearer ${token}\x01\x01`)) await send('\x01')
       } catch (error) {
-        // Another error may be a lost connection, which shows nothing about the token.
+        // May be a lost connection, which shows nothing about the token.
         if (!(error instanceof kafkajs.KafkaJSProtocolError)) throw error
         forget()
         const message = `${problem.path} ${problem.rule}: ${error.message}`
@@ -110,7 +102,7 @@ export function connectKafka(config: Config, log: Logger): Kafka {
     brokers: config.KAFKA_BROKERS,
     connectionTimeout: connectionTimeoutMs,
     requestTimeout: requestTimeoutMs,
-    // The defaults of KafkaJS in production; with NODE_ENV "test", KafkaJS has others.
+    // The defaults of KafkaJS, except with NODE_ENV "test".
     retry: { initialRetryTime: 100, maxRetryTime: 5_000, retries: 5, factor: 0.2, multiplier: 2 },
     logLevel: logLevel.INFO,
     logCreator:
@@ -128,7 +120,7 @@ function pinoLevel(level: logLevel): 'error' | 'warn' | 'debug' {
   return level === logLevel.WARN ? 'warn' : 'debug'
 }
 
-/** How a starting process checks the certificates and credentials of Kafka (preflight.ts). */
+/** How a starting process checks the settings of Kafka. */
 export const kafkaProbe = (config: Config): EngineProbe => ({
   engine: 'KAFKA_BROKERS',
   caSetting: config.KAFKA_SSL_CA_FILE === undefined ? 'KAFKA_SSL' : 'KAFKA_SSL_CA_FILE',
@@ -150,13 +142,13 @@ export const kafkaProbe = (config: Config): EngineProbe => ({
       return problem
     } finally {
       disconnect()
-      // After an abort the attempt continues, and the connection that it opens would prevent a command from exiting.
+      // After an abort the attempt continues, and its connection would prevent a command from exiting.
       connecting.then(disconnect, () => undefined)
     }
   },
 })
 
-/** The problem of the setting that a failed connection shows to be wrong. Undefined if Kafka may just be unreachable. */
+/** Undefined if no setting is shown to be wrong: Kafka may just be unreachable. */
 function credentialsProblem(failure: unknown): Problem | undefined {
   const error = failure as Error & { readonly type?: string; readonly problem?: Problem; readonly cause?: typeof error }
   const problem = error.problem ?? error.cause?.problem

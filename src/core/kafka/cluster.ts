@@ -9,16 +9,12 @@ export type FetchAnswer = {
 
 type OffsetRequest = { readonly partition: number; readonly timestamp: number }
 
-/**
- * Private API of KafkaJS 2.2.4. With the public API, a consumer cannot read without a group, and the admin client requests the offsets of all partitions
- * of a topic for the same time.
- */
+/** Private API of KafkaJS 2.2.4. The public API cannot read without a group, nor request offsets for a different time of each partition. */
 export type Cluster = {
-  /** Repeats `attempt` after errors that may pass. `bail` ends the repetitions with an error. */
+  /** Repeats `attempt` after errors that may pass, until `bail`. */
   retrier<Answer>(attempt: (bail: (error: unknown) => never) => Promise<Answer>): Promise<Answer>
   addTargetTopic(topic: string): Promise<void>
   refreshMetadata(): Promise<void>
-  /** Node id of a leader → its partitions. */
   findLeaderForPartitions(topic: string, partitions: readonly number[]): Readonly<Record<string, readonly number[]>>
   findBroker(node: { readonly nodeId: string }): Promise<Broker>
   disconnect(): Promise<void>
@@ -26,7 +22,7 @@ export type Cluster = {
 
 type Broker = {
   fetch(request: object): Promise<{ readonly responses: readonly { readonly partitions: readonly FetchAnswer[] }[] }>
-  /** The first offset whose timestamp is at least `timestamp` (epoch ms); -1 without such a record. Rejects if the broker does not lead a partition. */
+  /** The first offset whose timestamp is at least `timestamp` (epoch ms), or -1. Rejects if the broker does not lead a partition. */
   listOffsets(request: {
     readonly topics: readonly { readonly topic: string; readonly partitions: readonly OffsetRequest[] }[]
   }): Promise<{

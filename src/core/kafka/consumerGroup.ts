@@ -4,70 +4,56 @@ import { type Offset, toOffset } from '../model/ids.ts'
 import { type FetchedRecord, isPlaceholder, type Undecodable } from './recordBatches.ts'
 import { type SourceRecord, sourceRecord, type TopicPartition } from './sourceRecord.ts'
 
-/** If a member has sent no heartbeat for this time, for example because it was killed, the coordinator reassigns its partitions. */
+/** A member without a heartbeat for this time loses its partitions. */
 const sessionTimeoutMs = 10_000
 const heartbeatIntervalMs = 1_500
-/** A rebalance waits this long for members to rejoin. */
 const rebalanceTimeoutMs = 15_000
-/** A member notices partitions that were added to a topic within this time. */
 const metadataMaxAgeMs = 10_000
-/** How long a broker waits for new records before it answers a fetch without any. */
 const fetchWaitMs = 500
 
-/** What one fetch has returned of a partition. */
 export type FetchedBatch = TopicPartition & {
-  /** The offset from which the partition was fetched. */
   readonly position: Offset
-  /**
-   * In offset order. A record counts as consumed once the iterator is past it. Example: a loop over offsets 5 to 9 breaks at 7: the next batch begins at 7.
-   */
+  /** In offset order. A record counts as consumed once the iterator is past it: after a break at offset 7, the next batch begins at 7. */
   readonly records: Iterable<SourceRecord>
-  /** If compaction has removed records of this batch, the high watermark: later records of the same keys are below it. Otherwise undefined. */
+  /** The high watermark if compaction has removed records of this batch: later records of their keys are below it. */
   readonly gapBelow: bigint | undefined
-  /** When the latest control record, or record of an aborted transaction, was appended (epoch ms); undefined without such a record. */
+  /** When the latest control record, or record of an aborted transaction, was appended (epoch ms); undefined without one. */
   readonly skippedAtMs: number | undefined
-  /** Why the rest of the fetched bytes cannot be decoded. */
   readonly undecodable: Undecodable | undefined
-  /** False once the member stops. */
   isReading(): boolean
-  /** Sleeps, then sends a heartbeat, so that the member keeps its partitions. Resolves early when the member stops; rejects at a rebalance. */
+  /** Resolves early when the member stops; rejects at a rebalance. Sends a heartbeat, so that the member keeps its partitions. */
   wait(forMs: number): Promise<void>
 }
 
-/** What a member of a group reads, and what it calls. */
 export type GroupOptions = {
   readonly groupId: string
   readonly topics: readonly string[]
-  /** Called when the member's partitions may be assigned to others: at the beginning of a rebalance. */
+  /** Called when a rebalance begins. */
   onRevoked(): void
-  /** Called with every new assignment. Its partitions stay paused until `readFrom` names their offsets. */
+  /** Called with every new assignment, which stays paused until `readFrom` names its offsets. */
   onAssigned(partitions: readonly TopicPartition[]): Promise<void>
-  /** Called with one batch at a time; resolves with whether all its records were consumed. */
+  /** One batch at a time; resolves with whether all its records were consumed. */
   onBatch(batch: FetchedBatch): Promise<boolean>
-  /**
-   * Called when all records of a batch are consumed, and for a batch without records. From offset `from` to `lastOffset`, the partition has no more records.
-   */
+  /** Called when a batch, perhaps without records, is consumed: the partition has no more records from `from` to `lastOffset`. */
   onBatchEnd(partition: TopicPartition, from: bigint, lastOffset: Offset): void
 }
 
-/** `position`: the offset of the next record to read. `metadata`: a text that is stored with it. */
+/** `position`: the offset of the next record to read. */
 export type PartitionCommit = TopicPartition & { readonly position: Offset; readonly metadata: string }
 
 export interface GroupMember {
   /** Joins and reads until `signal` aborts, then keeps the partitions until `leave`, for the last commits. Rejects when the member or a callback fails. */
   readonly run: (signal: AbortSignal) => Promise<void>
-  /** Begins to read newly assigned partitions, each from `nextOffset`. */
   readonly readFrom: (partitions: readonly (TopicPartition & { readonly nextOffset: bigint })[]) => void
   readonly pause: (partitions: readonly TopicPartition[]) => void
   readonly resume: (partitions: readonly TopicPartition[]) => void
   /**
-   * Commits offsets of assigned partitions. After a rebalance the coordinator rejects the commit, with one exception:
+   * After a rebalance the coordinator rejects the commit, with one exception:
    * 1. KafkaJS loses the connection while it commits offset 80.
    * 2. Another member commits 90 to the same partition.
-   * 3. KafkaJS rejoins the group, which now accepts the repeated commit of 80. Records 80 to 89 are read again, which changes nothing.
+   * 3. KafkaJS rejoins, and its repeated commit of 80 is accepted. Records 80 to 89 are read again, which changes nothing.
    */
   readonly commit: (commits: readonly PartitionCommit[]) => Promise<void>
-  /** The group reassigns the member's partitions at once. */
   readonly leave: () => Promise<void>
 }
 
@@ -83,7 +69,6 @@ export function groupMember(kafka: Kafka, options: GroupOptions): GroupMember {
     allowAutoTopicCreation: false,
     retry: { restartOnFailure: async () => false },
   })
-  /** Resolved once `run` is to end, rejected at a failure. */
   const ended = Promise.withResolvers<void>()
   ended.promise.catch(() => undefined)
   subscribeToEvents(consumer, options, ended.reject)
@@ -123,9 +108,9 @@ export function groupMember(kafka: Kafka, options: GroupOptions): GroupMember {
 }
 
 /**
- * Pauses or resumes partitions, unless the member has crashed. Example:
- * 1. No broker answers a fetch. KafkaJS ends the member, which fetches nothing any more, and then takes some milliseconds to disconnect.
- * 2. In these, the process is told to stop, and pauses the member's partitions. KafkaJS throws, because it has no member.
+ * Ignores that the member has crashed:
+ * 1. No broker answers a fetch. KafkaJS ends the member, and needs some milliseconds to disconnect.
+ * 2. Meanwhile the process stops, and pauses the partitions. KafkaJS throws, because it has no member.
  * 3. KafkaJS emits CRASH, and `run` rejects.
  */
 function unlessCrashed(change: () => void): void {
@@ -146,18 +131,16 @@ function subscribeToEvents(consumer: Consumer, options: GroupOptions, onFailure:
     options.onAssigned(partitions).catch(onFailure)
   })
   consumer.on(START_BATCH_PROCESS, ({ payload }) => {
-    // KafkaJS does not call eachBatch for a batch without messages.
+    // KafkaJS does not call eachBatch for an empty batch.
     if (payload.batchSize > 0) return
     try {
       options.onBatchEnd(payload, toOffset(payload.firstOffset), toOffset(payload.lastOffset))
     } catch (error) {
-      // KafkaJS would only log the error.
       onFailure(error)
     }
   })
 }
 
-/** A batch of KafkaJS with the records of our decoder (`patches.ts`). */
 type DecodedBatch = Omit<Batch, 'messages'> & {
   readonly fetchedOffset: string
   readonly messages: readonly FetchedRecord[]
@@ -180,7 +163,6 @@ async function deliverBatch(options: GroupOptions, payload: EachBatchPayload, si
       isReading: () => isRunning() && !signal.aborted,
       wait: async (forMs) => {
         await sleep(forMs, undefined, { signal }).catch(() => undefined)
-        // KafkaJS sends a heartbeat only if `heartbeatInterval` has passed since the last one.
         await heartbeat()
       },
     })
@@ -191,12 +173,12 @@ async function deliverBatch(options: GroupOptions, payload: EachBatchPayload, si
     resolveOffset(batch.lastOffset())
     await heartbeat()
   } catch (error) {
-    // After an error that is not its own, KafkaJS would call eachBatch again.
+    // Otherwise KafkaJS would call eachBatch again.
     throw error instanceof kafkajs.KafkaJSError ? error : new kafkajs.KafkaJSNonRetriableError(error as Error)
   }
 }
 
-/** Yields the records before an undecodable batch. `resolveOffset` makes KafkaJS continue after a record that the loop has finished. */
+/** Yields the records before an undecodable batch. `resolveOffset` makes KafkaJS continue after a finished record. */
 function* recordsOf(
   { topic, partition, messages }: DecodedBatch,
   resolveOffset: EachBatchPayload['resolveOffset'],
@@ -208,13 +190,11 @@ function* recordsOf(
   }
 }
 
-/** The latest timestamp of the placeholders of control records and aborted records. */
 function skippedAtMs(messages: readonly FetchedRecord[]): number | undefined {
   const timesMs = messages.filter(({ isSkipped }) => isSkipped).map(({ timestamp }) => Number(timestamp))
   return timesMs.length === 0 ? undefined : timesMs.reduce((latest, timeMs) => Math.max(latest, timeMs), 0)
 }
 
-/** The partitions in an assignment of KafkaJS: topic → numbers of partitions. */
 export const partitionsIn = (assignment: Readonly<Record<string, readonly number[]>>): TopicPartition[] =>
   Object.entries(assignment).flatMap(([topic, partitions]) => partitions.map((partition) => ({ topic, partition })))
 

@@ -8,11 +8,10 @@ import { varintOf } from './recordBytes.ts'
 import { RecordHeaders } from './recordHeaders.ts'
 import { partitionName } from './sourceRecord.ts'
 
-/* Fixes for bugs of KafkaJS 2.2.4. Each function changes KafkaJS itself, for all clients of this process, and names the test that shows the bug. */
+/* Fixes for bugs of KafkaJS 2.2.4, for all its clients in this process, each with the test that shows the bug. */
 
 const load = createRequire(import.meta.url)
 
-/** KafkaJS has a function for each kind of request: it makes an exchange (the encoder of the request, the decoder of the response) from the request's parts. */
 type BuildExchange<Parts, Exchange> = (parts: Parts) => Exchange
 
 type KafkaJsDecoder = {
@@ -20,7 +19,7 @@ type KafkaJsDecoder = {
   readBytes(length: number): Buffer
   canReadBytes(length: number): boolean
 }
-/** `messages`: the record batches, not decoded. */
+/** Record batches, not decoded. */
 type PartitionAnswer = {
   readonly partition: number
   readonly errorCode: number
@@ -39,15 +38,15 @@ type FetchRequest = {
 type FetchExchange<Answer> = { readonly response: { decode(bytes: Buffer): Promise<Answer> } }
 
 /**
- * Replaces the fetch decoder of KafkaJS, which has these bugs (`recordBatches.test.ts`). Call this before the first fetch, which loads the decoder.
+ * Replaces the fetch decoder of KafkaJS, which has these bugs (`recordBatches.test.ts`). Call this before the first fetch.
  * - It supports one of four codecs, and verifies no checksum.
  * - It takes minutes for some thousands of headers.
  * - One damaged batch fails the whole fetch.
  * - It fetches again and again the offsets that compaction has removed.
- * - It returns records of an aborted transaction if a fetch begins inside several transactions.
+ * - It returns aborted records if a fetch begins inside several transactions.
  */
 export function replaceFetchDecoder(): void {
-  // Instead of records, this decoder returns their bytes: only `decodeAnswer` has the requested offset, from which they are decoded.
+  // Only `decodeAnswer` has the requested offset, from which records are decoded.
   replaceModule('protocol/requests/fetch/v4/decodeMessages', () => async (answer: KafkaJsDecoder): Promise<Buffer> => {
     const size = answer.readInt32()
     return size > 0 && answer.canReadBytes(size) ? answer.readBytes(size) : Buffer.alloc(0)
@@ -59,7 +58,6 @@ export function replaceFetchDecoder(): void {
   })
 }
 
-/** Decodes the records of each partition, from the offset that `topics` requested. */
 async function decodeAnswer(answer: FetchAnswer, { topics }: FetchRequest) {
   const requested = new Map<string, bigint>()
   for (const { topic, partitions } of topics)
@@ -77,7 +75,7 @@ async function decodeAnswer(answer: FetchAnswer, { topics }: FetchRequest) {
   return { ...answer, responses }
 }
 
-/** Error code of a partition with a damaged log. KafkaJS would fail the fetch of every partition, so this partition gets an undecodable placeholder. */
+/** KafkaJS would fail the fetch of every partition; here this one gets an undecodable placeholder. */
 const corruptMessage = 2
 
 async function decodeFetched(partition: PartitionAnswer, from: bigint | undefined) {
@@ -97,10 +95,7 @@ async function decodeFetched(partition: PartitionAnswer, from: bigint | undefine
 type KafkaJsEncoder = { writeBuffer(bytes: Buffer): KafkaJsEncoder; readonly buffer: Buffer }
 type WrittenRecord = { readonly headers?: unknown }
 
-/**
- * Makes KafkaJS write `RecordHeaders` byte for byte. Without this, headers are members of an object: KafkaJS reorders them, fails at null, and omits
- * `__proto__` (`sink.test.ts`).
- */
+/** Makes KafkaJS write `RecordHeaders` byte for byte. It would reorder headers, fail at null, and omit `__proto__` (`sink.test.ts`). */
 export function keepHeaders(): void {
   const Encoder = load('kafkajs/src/protocol/encoder') as new () => KafkaJsEncoder
   type Encode = (record: WrittenRecord) => KafkaJsEncoder
@@ -111,7 +106,7 @@ export function keepHeaders(): void {
         const { headers } = record
         if (!(headers instanceof RecordHeaders)) return encode(record)
         const bare = encode({ ...record, headers: {} }).buffer
-        // A record begins with its length, a varint: only its last byte is below 0x80. A record without headers ends with their number, a zero.
+        // A record begins with its length, a varint: only its last byte is below 0x80. Without headers, it ends with their number, a zero.
         const lengthEndsAt = bare.findIndex((byte) => byte < 0x80) + 1
         const body = bare.subarray(lengthEndsAt, -1)
         const count = varintOf(headers.count)
@@ -121,10 +116,7 @@ export function keepHeaders(): void {
   )
 }
 
-/**
- * Replaces the exports of a module of KafkaJS, for all modules that load it later. This file must import the module: OpenTelemetry hooks `require`, and
- * would return the old exports from its cache to the modules of KafkaJS.
- */
+/** This file must import the module: OpenTelemetry hooks `require`, and would return the old exports from its cache. */
 function replaceModule<Exports>(name: string, replace: (exports: Exports) => Exports): void {
   const path = load.resolve(`kafkajs/src/${name}`)
   const module = load.cache[path]
@@ -134,8 +126,8 @@ function replaceModule<Exports>(name: string, replace: (exports: Exports) => Exp
 }
 
 /**
- * Makes the admin client return log end offsets. Otherwise it returns last stable offsets, which stop at an open transaction, so that a consumer could seem
- * caught up (`simulatedKafka.test.ts`). Requests of consumers already name an isolation level, and stay as they are.
+ * Makes the admin client return log end offsets, not last stable offsets: these stop at an open transaction, so a consumer could seem caught up
+ * (`simulatedKafka.test.ts`). Consumers already name an isolation level.
  */
 export function fetchLogEndOffsets(): void {
   const readUncommitted = { isolationLevel: 0 }
@@ -148,8 +140,8 @@ export function fetchLogEndOffsets(): void {
 type Connection = { readonly broker: string; readonly socket: { destroy(error: Error): void } | undefined }
 
 /**
- * Closes a connection on which a request timed out, as the Java client does. Otherwise KafkaJS would send to a frozen broker for five minutes, and try no
- * second broker at its start (`silentBroker.test.ts`).
+ * Closes a connection on which a request timed out. KafkaJS would send to a frozen broker for five minutes, and try no second broker at its start
+ * (`silentBroker.test.ts`).
  */
 export function closeUnansweredConnections(): void {
   const { prototype } = load('kafkajs/src/network/connection') as {
@@ -175,9 +167,8 @@ type JoiningMember = {
 }
 
 /**
- * Emits REBALANCING at every rejoin, so that the indexer stops publishing its former partitions. KafkaJS emits no event if the coordinator has forgotten
- * the member, or partitions were added to a topic. An error between JoinGroup and SyncGroup fails the consumer; KafkaJS would go on with the former
- * assignment (`consumerGroup.test.ts`).
+ * Emits REBALANCING at every rejoin, so that the indexer stops publishing its former partitions. KafkaJS does not if the coordinator has forgotten the member,
+ * or partitions were added. After an error between JoinGroup and SyncGroup, KafkaJS would go on with the former assignment (`consumerGroup.test.ts`).
  */
 export function announceJoining(): void {
   const { prototype } = load('kafkajs/src/consumer/consumerGroup') as {
@@ -198,8 +189,8 @@ export function announceJoining(): void {
 }
 
 /**
- * Fails the consumer when a broker reports its offset as out of range; the next consumer reads the committed offset again. KafkaJS would overwrite the
- * commit with the first offset of the partition, even if only a former leader has reported the error (`simulatedKafka.test.ts`).
+ * Fails the consumer when its offset is out of range; the next one reads the committed offset again. KafkaJS would overwrite the commit with the partition's
+ * first offset, even if only a former leader reports the error (`simulatedKafka.test.ts`).
  */
 export function keepCommitsOutOfRange(): void {
   const { prototype } = load('kafkajs/src/consumer/consumerGroup') as {
@@ -214,7 +205,7 @@ export function keepCommitsOutOfRange(): void {
 
 type KafkaJsBatch = { readonly fetchedOffset: string; isEmpty(): boolean }
 
-/** Makes the events of a batch without records name the offset from which it was fetched (`consumerGroup.test.ts`). */
+/** Makes the events of a batch without records name its fetched offset (`consumerGroup.test.ts`). */
 export function reportFetchedOffsets(): void {
   const { prototype } = load('kafkajs/src/consumer/batch') as {
     prototype: { firstOffset(this: KafkaJsBatch): string | null }
@@ -226,7 +217,6 @@ export function reportFetchedOffsets(): void {
   }
 }
 
-/** Replaces the function that makes the exchange for requests of the kind `name`, in each version of Kafka's protocol. */
 function wrapRequests<Parts, Exchange>(
   name: string,
   wrap: (build: BuildExchange<Parts, Exchange>) => BuildExchange<Parts, Exchange>,

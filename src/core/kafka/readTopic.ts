@@ -5,29 +5,26 @@ import { type SourceRecord, sourceRecord } from './sourceRecord.ts'
 
 /** A read that gets no record for this time fails. */
 const stallMs = 600_000
-/** How long a broker waits for new records before it answers a fetch without any. */
 const fetchWaitMs = 250
-/** The isolation level without records of open and aborted transactions. */
 const readCommitted = 1
-/** The most bytes of a partition in one fetch. */
 const maxPartitionBytes = 1_048_576
 
 export type ReadOptions = {
   readonly topic: string
-  /** Partition → offsets to read; other partitions are not read. Without `spans`, the whole topic is read. */
+  /** Partition → offsets to read; without `spans`, the whole topic is read. */
   readonly spans?: ReadonlyMap<number, OffsetSpan>
   readonly signal: AbortSignal
   /** The next record waits until this resolves. */
   readonly onRecord: (record: SourceRecord) => Promise<void>
 }
 
-/** From `from` (inclusive) to `to` (exclusive). */
+/** `to` is exclusive. */
 export type OffsetSpan = { readonly from: bigint; readonly to: bigint }
 
-/** What is left to read of a span. `emptyAnswers`: how many successive answers were empty although no open transaction is before `to`. */
+/** `emptyAnswers`: successive empty answers that no open transaction explains. */
 type UnreadSpan = OffsetSpan & { readonly emptyAnswers: number }
 
-/** What one fetch has returned of a partition. `span`: what was unread before it. `next`: the first offset that is still to be read. */
+/** `span`: what was unread before this fetch. `next`: the first offset still to be read. */
 type FetchedPartition = Pick<FetchAnswer, 'partition' | 'messages'> & {
   readonly span: OffsetSpan
   readonly next: bigint
@@ -35,8 +32,8 @@ type FetchedPartition = Pick<FetchAnswer, 'partition' | 'messages'> & {
 }
 
 /**
- * Reads a topic, or `spans` of it, from its beginning to its present end, without a consumer group. Rejects when `signal` aborts, at an undecodable batch,
- * after failed retries, and after ten minutes without a record, as behind an open transaction.
+ * Reads a topic, or `spans` of it, to its present end, without a consumer group. Rejects when `signal` aborts, at an undecodable batch, after failed retries,
+ * and after ten minutes without a record, as behind an open transaction.
  */
 export async function readTopic(kafka: Kafka, { topic, spans, signal, onRecord }: ReadOptions): Promise<void> {
   const admin = kafka.admin()
@@ -80,12 +77,10 @@ export async function readTopic(kafka: Kafka, { topic, spans, signal, onRecord }
       if (performance.now() - lastRecordMs > stallMs) throw new Error(`${topic} has returned no record for ten minutes`)
     }
   } finally {
-    // A failed disconnect must not replace the error of the read.
     await Promise.allSettled([admin.disconnect(), cluster.disconnect()])
   }
 }
 
-/** Yields the records of a fetched partition that belong to its span. Throws at an undecodable batch. */
 function* recordsIn(
   topic: string,
   { partition, messages, span: { from, to } }: FetchedPartition,
@@ -95,7 +90,6 @@ function* recordsIn(
     if (undecodable !== undefined)
       throw new Error(`${topic}/${partition}: ${undecodable.message}`, { cause: undecodable })
     const record = sourceRecord(topic, partition, message)
-    // The first batch may begin before the span, and the last batch end after it.
     if (record.offset >= from && record.offset < to && !isPlaceholder(message)) yield record
     if (record.offset + 1n >= to) return
   }
@@ -107,7 +101,6 @@ const noOffsets: UnreadSpan = { from: 0n, to: 0n, emptyAnswers: 0 }
 const maxEmptyAnswers = 5
 const maxOffset = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
-/** What can be read of `spans` (of all offsets without `spans`): the offsets of each partition's present log that are within its span. */
 async function unreadSpansIn(
   admin: Admin,
   topic: string,
@@ -124,7 +117,6 @@ async function unreadSpansIn(
   return unreadSpans
 }
 
-/** Fetches from the beginning of each unread span, with one request to each leader. */
 async function fetchUnread(
   cluster: Cluster,
   topic: string,

@@ -4,11 +4,9 @@ import { RecordBytes } from './recordBytes.ts'
 import { decompressRecords } from './recordCompression.ts'
 import { noHeaders, RecordHeaders } from './recordHeaders.ts'
 
-/*
- * Decodes what a broker returns to a fetch request: for each partition, record batches. KafkaJS then continues after the last record that it gets.
- */
+/* Decodes the record batches in a broker's answer to a fetch. KafkaJS then continues after the last record that it gets. */
 
-/** A record, or a placeholder, which has no content, and makes KafkaJS continue after its offset. */
+/** A record, or a placeholder without content, after whose offset KafkaJS continues. */
 export type FetchedRecord = {
   readonly offset: string
   /** Epoch ms. */
@@ -16,48 +14,43 @@ export type FetchedRecord = {
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: RecordHeaders
-  /** Also true for records of aborted transactions, which KafkaJS must not deliver either. */
+  /** Also of records of aborted transactions: KafkaJS delivers neither. */
   readonly isControlRecord: boolean
   readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean }
-  /** Set on the placeholder of records that compaction has removed; `offset` is that of the last one. */
+  /** Marks a placeholder of compacted records, with the offset of the last one. */
   readonly isGap?: true
-  /** Set on the placeholder of a control record or a record of an aborted transaction; it has the record's offset and timestamp. */
+  /** Marks a placeholder of a control record or aborted record, with its offset and timestamp. */
   readonly isSkipped?: true
-  /** Set on the placeholder of a batch that cannot be decoded, always the partition's last record in a fetch. */
+  /** Set in a placeholder of a batch that cannot be decoded, always the last of its partition in a fetch. */
   readonly undecodable?: Undecodable
 }
 
-/** Why a batch cannot be decoded. */
 export class Undecodable extends Error {
   override readonly name = 'Undecodable'
 }
 
-/** A batch that decompresses to more bytes is undecodable. */
 const maxBatchBytes = 256 * 1024 * 1024
-/** Once a partition has this many decompressed bytes, decoding stops before its next batch. The consumer fetches the rest again. */
+/** After this many decompressed bytes of a partition, decoding stops before the next batch, which the consumer fetches again. */
 const maxPartitionBytes = 4 * 1024 * 1024
-/** Decoding also stops after this many records, even within a batch: a compressed batch of 25 KB may contain millions of records. */
+/** Decoding also stops after this many records, even within a batch: 25 KB, compressed, may contain millions. */
 const maxPartitionRecords = 50_000
-/** After this many records or headers, which block the event loop for a few milliseconds, the decoder pauses, so that other events run. */
+/** After this many records or headers, the decoder lets other events run. */
 const recordsPerTurn = 5_000
 const headersPerTurn = 50_000
 
-/** Every version of the format begins with these bytes: first offset (8 bytes), length of the rest (4), leader epoch (4), version of the format, magic (1). */
+/** In every version: first offset (8 bytes), length of the rest (4), leader epoch (4), version of the format, magic (1). */
 const commonHeaderBytes = 17
 const lengthEndsAt = 12
 const currentMagic = 2
-/** The checksum covers a batch from this byte on. */
 const checkedFrom = 21
 const headerBytes = 61
 
-/** How far a partition is decoded: every offset from `from` to below `next` has a record or a placeholder. */
+/** Every offset from `from` to below `next` has a record or a placeholder. */
 type DecodedOffsets = { readonly from: bigint; next: bigint }
 
 /**
- * Decodes the records of one partition in a fetch response, from the requested offset `from` on. Stops at `maxPartitionBytes` or `maxPartitionRecords`, and at
- * the first batch that is cut off or undecodable. Inserts placeholders for records that compaction has removed, and for an undecodable batch. Never rejects:
- * otherwise one damaged batch would fail the other partitions of the response, too.
- *
+ * Decodes the records of one partition in a fetch response, from the offset `from` on, until a bound or a batch that is cut off or undecodable. Never rejects:
+ * one damaged batch would fail the other partitions, too.
  * The format: https://kafka.apache.org/documentation/#recordbatch
  */
 export async function decodePartition(bytes: Buffer, from = 0n): Promise<FetchedRecord[]> {
@@ -65,12 +58,11 @@ export async function decodePartition(bytes: Buffer, from = 0n): Promise<Fetched
   const offsets: DecodedOffsets = { from, next: from }
   let decodedBytes = 0
   for (let rest = bytes; rest.length > 0 && decodedBytes < maxPartitionBytes; ) {
-    // If not even the length is complete, the batch counts as cut off: it is shorter than `headerBytes`.
     const statedBytes = rest.length < lengthEndsAt ? 0 : lengthEndsAt + rest.readInt32BE(8)
     const batchBytes = Math.max(headerBytes, statedBytes)
     const batch = rest.subarray(0, batchBytes)
     const countBefore = records.length
-    // A broker may cut off the last batch of a fetch, but never the first. So a first batch that seems cut off has a wrong length, and is undecodable.
+    // A broker may cut off the last batch of a fetch, but never the first, whose length must then be wrong.
     if (batch.length < batchBytes && rest !== bytes) break
     try {
       if (batch.length < batchBytes) throw new Error('it is cut off')
@@ -89,19 +81,18 @@ export async function decodePartition(bytes: Buffer, from = 0n): Promise<Fetched
 type BatchHeader = {
   readonly firstOffset: bigint
   readonly firstTimestamp: bigint
-  /** The timestamp of all records, if the broker sets it. */
+  /** Of all records, if the broker sets it. */
   readonly appendTimestamp: bigint | undefined
   readonly isControlRecord: boolean
   readonly batchContext: { readonly producerId: string; readonly inTransaction: boolean }
 }
 
-/** Adds the records of a batch to `records`, up to `maxPartitionRecords`, and advances `offsets`. Resolves with the number of decompressed bytes. */
+/** Advances `offsets`. Resolves with the decompressed bytes. */
 async function decodeBatch(batch: Buffer, offsets: DecodedOffsets, records: FetchedRecord[]): Promise<number> {
   const magic = batch.readInt8(commonHeaderBytes - 1)
   if (magic !== currentMagic) throw new Error(`its format, version ${magic}, is unknown`)
   if (crc32c(batch.subarray(checkedFrom)) !== batch.readUInt32BE(commonHeaderBytes))
     throw new Error('its checksum is wrong')
-  // The offsets of the fields, and the bits of the attributes: see the format above.
   const attributes = batch.readInt16BE(21)
   const header: BatchHeader = {
     firstOffset: batch.readBigInt64BE(0),
@@ -112,7 +103,7 @@ async function decodeBatch(batch: Buffer, offsets: DecodedOffsets, records: Fetc
   }
   const count = batch.readInt32BE(57)
   if (count < 0) throw new Error(`its number of records is ${count}`)
-  // Compaction may leave a batch without records. Its empty body is not valid gzip, for example.
+  // Compaction may leave a batch without records, whose empty body is not valid gzip.
   const body = batch.subarray(headerBytes)
   const decompressed = count === 0 ? body : await decompressRecords(attributes & 0x07, body, maxBatchBytes)
   const bytes = new RecordBytes(decompressed)
@@ -121,12 +112,10 @@ async function decodeBatch(batch: Buffer, offsets: DecodedOffsets, records: Fetc
     if (read % recordsPerTurn === recordsPerTurn - 1) await letOtherEventsRun()
     const record = await decodeRecord(bytes, header, offsets.from)
     if (record !== undefined) addWithGap(record, offsets, records)
-    // `decodeRecord` has lowered it to the end of the record.
     bytes.end = decompressed.length
   }
   if (count > 0 && bytes.at !== decompressed.length) throw new Error(`it is longer than its ${count} records`)
-  // Compaction may have removed the last records of the batch. KafkaJS continues after the last record that it gets: without a placeholder, it would fetch
-  // the removed records for ever.
+  // Without a placeholder for compacted records at the end, KafkaJS would fetch them for ever.
   const last = lastOffsetOf(batch)
   if (offsets.next <= last) {
     records.push(gapRecord(last))
@@ -135,7 +124,6 @@ async function decodeBatch(batch: Buffer, offsets: DecodedOffsets, records: Fetc
   return decompressed.length
 }
 
-/** Adds a record, and before it a placeholder for records that compaction has removed. */
 function addWithGap(record: FetchedRecord, offsets: DecodedOffsets, records: FetchedRecord[]): void {
   const offset = BigInt(record.offset)
   if (offset > offsets.next) records.push(gapRecord(offset - 1n))
@@ -143,12 +131,11 @@ function addWithGap(record: FetchedRecord, offsets: DecodedOffsets, records: Fet
   offsets.next = offset + 1n
 }
 
-/** Decodes the next record of a batch, and goes to its end. Resolves with undefined for a record below the offset `from`. */
 async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigint): Promise<FetchedRecord | undefined> {
   const length = bytes.varint()
   if (length < 0 || length > bytes.end - bytes.at) throw new Error('a record is cut off')
   bytes.end = bytes.at + length
-  // The record's attributes, which Kafka does not use.
+  // Attributes, unused.
   bytes.skip(1)
   const timestampDelta = bytes.varlong()
   const offset = header.firstOffset + BigInt(bytes.varint())
@@ -159,7 +146,7 @@ async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigin
   const key = bytes.nullableBytes()
   const value = bytes.nullableBytes()
   const count = bytes.varint()
-  // Every header has two lengths, so at least two bytes.
+  // A header has two lengths.
   if (count < 0 || count > (bytes.end - bytes.at) / 2) throw new Error(`a record cannot have ${count} headers`)
   const headersFrom = bytes.at
   for (let remaining = count; remaining > 0; remaining -= headersPerTurn) {
@@ -175,7 +162,7 @@ async function decodeRecord(bytes: RecordBytes, header: BatchHeader, from: bigin
 
 const placeholder = { key: null, value: null, headers: noHeaders, timestamp: '0' }
 
-/** The placeholder of removed records, the last of which had the offset `last`. */
+/** Stands for removed records up to the offset `last`. */
 export const gapRecord = (last: bigint): FetchedRecord => ({
   ...placeholder,
   offset: String(last),
@@ -184,8 +171,8 @@ export const gapRecord = (last: bigint): FetchedRecord => ({
 })
 
 /**
- * Turns records with `isControlRecord` into placeholders. KafkaJS would drop them, and with them their timestamps, from which the indexer determines until when
- * it has read the partition.
+ * Turns records with `isControlRecord` into placeholders. KafkaJS would drop them, and with them their timestamps, which tell until when the partition was
+ * read.
  */
 export function withSkipped(records: readonly FetchedRecord[]): readonly FetchedRecord[] {
   if (!records.some(({ isControlRecord }) => isControlRecord)) return records
@@ -195,11 +182,11 @@ export function withSkipped(records: readonly FetchedRecord[]): readonly Fetched
   })
 }
 
-/** Whether an element is no record for the indexer. Also true for control records; false for the placeholder of an undecodable batch, which is an error. */
+/** False for the placeholder of an undecodable batch, which is an error. */
 export const isPlaceholder = ({ isControlRecord, isGap, isSkipped }: FetchedRecord): boolean =>
   isControlRecord || isGap === true || isSkipped === true
 
-/** KafkaJS drops records below the requested offset, and the offsets of a damaged batch may be wrong. So its placeholder has the highest offset. */
+/** KafkaJS drops records below the requested offset, and a damaged batch may have wrong offsets. */
 const highestOffset = String(2n ** 63n - 1n)
 
 /** The placeholder of a batch that cannot be decoded. */
@@ -212,7 +199,6 @@ export const undecodableRecord = (problem: string, cause?: unknown): FetchedReco
 
 const lastOffsetOf = (batch: Buffer): bigint => batch.readBigInt64BE(0) + BigInt(batch.readInt32BE(23))
 
-/** Completes "the record batch …" in a message. */
 function placeOf(batch: Buffer): string {
   if (batch.length < headerBytes) return 'that was fetched'
   const first = batch.readBigInt64BE(0)
@@ -220,21 +206,19 @@ function placeOf(batch: Buffer): string {
   return magic === currentMagic ? `at offsets ${first} to ${lastOffsetOf(batch)}` : `at offset ${first}`
 }
 
-/** As a fetch response lists it. `firstOffset`: of the transaction's first record in this partition. */
+/** `firstOffset`: in this partition. */
 type AbortedTransaction = { readonly producerId: string; readonly firstOffset: string }
 
 const notTransactional = { producerId: '', inTransaction: false }
-/** The key of a control record that ends an aborted transaction: version 0, type 0. */
 const abortMarkerKey = Buffer.from([0, 0, 0, 0])
 
 /**
- * Marks the records of aborted transactions as control records, which are not delivered. An aborted transaction consists of all transactional records of its
- * producer from `firstOffset` to the abort marker.
+ * Marks the records of aborted transactions as control records, which are not delivered: all transactional records of a producer from `firstOffset` to its
+ * abort marker.
  */
 export function withoutAborted(records: readonly FetchedRecord[], transactions: readonly AbortedTransaction[]) {
   if (transactions.length === 0) return records
   const upcoming = transactions.toSorted((a, b) => Number(BigInt(a.firstOffset) - BigInt(b.firstOffset)))
-  /** Producers whose aborted transaction has begun, and has not reached its marker. */
   const abortedProducers = new Set<string>()
   return records.map((record) => {
     const { offset, key, isControlRecord } = record

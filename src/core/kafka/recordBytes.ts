@@ -1,9 +1,8 @@
-/** Reads the fields of a batch's records, in order. Throws if a field ends beyond `end`. */
+/** Throws if a field ends beyond `end`. */
 export class RecordBytes {
   readonly #bytes: Buffer
-  /** Where the next field begins. */
   at = 0
-  /** Where the bytes end. A decoder lowers it to the end of the record that it reads. */
+  /** Decoders lower it to the end of a record. */
   end: number
 
   constructor(bytes: Buffer) {
@@ -16,7 +15,7 @@ export class RecordBytes {
     return this.#bytes[this.at++] as number
   }
 
-  /** A zigzag varint of 32 bits. */
+  /** Zigzag, 32 bits. */
   varint(): number {
     let value = 0
     for (let shift = 0; shift < 35; shift += 7) {
@@ -27,7 +26,7 @@ export class RecordBytes {
     throw new Error('a number has more than five bytes')
   }
 
-  /** A zigzag varint of 64 bits. */
+  /** Zigzag, 64 bits. */
   varlong(): bigint {
     const first = this.byte()
     if (first < 0x80) return BigInt((first >>> 1) ^ -(first & 1))
@@ -45,7 +44,7 @@ export class RecordBytes {
     this.at += length
   }
 
-  /** Reads a length and as many bytes; null if the length is negative. */
+  /** Null if the length is negative. */
   nullableBytes(): Buffer | null {
     const length = this.varint()
     if (length < 0) return null
@@ -54,14 +53,13 @@ export class RecordBytes {
     return this.#bytes.subarray(from, this.at)
   }
 
-  /** Like `nullableBytes`, but a name must not be null. */
   headerName(): Buffer {
     const bytes = this.nullableBytes()
     if (bytes === null) throw new Error('a header has no name')
     return bytes
   }
 
-  /** Checks that `count` headers follow, and goes to their end. Makes no objects: a record may have a million headers. */
+  /** Makes no objects: a record may have a million headers. */
   skipHeaders(count: number): void {
     for (let skipped = 0; skipped < count; skipped++) {
       const nameLength = this.varint()
@@ -71,13 +69,12 @@ export class RecordBytes {
     }
   }
 
-  /** The bytes from `from` to below `at`. */
   slice(from: number): Buffer {
     return this.#bytes.subarray(from, this.at)
   }
 }
 
-/** Encodes a number as a zigzag varint of 32 bits. */
+/** A zigzag varint. */
 export function varintOf(value: number): Buffer {
   const bytes: number[] = []
   let rest = ((value << 1) ^ (value >> 31)) >>> 0

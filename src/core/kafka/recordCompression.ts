@@ -8,7 +8,7 @@ type Decompress = (compressed: Buffer, maxBytes: number) => Promise<Buffer>
 const gunzipAsync = promisify(gunzip)
 const zstdDecompressAsync = promisify(zstdDecompress)
 
-/** `codec`: the number in the attributes of a batch. Rejects for unknown codecs, damaged bytes, and results above `maxBytes`. */
+/** `codec`: of the batch's attributes. Rejects for unknown codecs, damaged bytes, and results above `maxBytes`. */
 export async function decompressRecords(codec: number, compressed: Buffer, maxBytes: number): Promise<Buffer> {
   const format = codecs[codec]
   if (format === undefined) throw new Error(`compression codec ${codec} is unknown`)
@@ -21,7 +21,7 @@ export async function decompressRecords(codec: number, compressed: Buffer, maxBy
 
 const tooLarge = (maxBytes: number): Error => new Error(`decompresses to more than ${maxBytes} bytes`)
 
-/** Snappy of the Java client (framed) has a header that begins with this magic, then blocks of raw snappy, each preceded by its length in four bytes. */
+/** Framed snappy, of the Java client: a header with this magic, then blocks of raw snappy, each after its length (4 bytes). */
 const framedSnappyMagic = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00])
 const framedSnappyHeaderBytes = 16
 
@@ -29,7 +29,6 @@ async function decompressSnappy(compressed: Buffer, maxBytes: number): Promise<B
   const isFramed = compressed.subarray(0, framedSnappyMagic.length).equals(framedSnappyMagic)
   const blocks = isFramed ? framedSnappyBlocks(compressed) : [compressed]
   if (blocks.reduce((sum, block) => sum + snappyLength(block), 0) > maxBytes) throw tooLarge(maxBytes)
-  // Without options, `uncompress` returns a Buffer outside of V8's heap, without a copy.
   const parts = await Promise.all(blocks.map((block) => uncompress(block)))
   return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts as Buffer[])
 }
@@ -45,7 +44,7 @@ function framedSnappyBlocks(compressed: Buffer): Buffer[] {
   return blocks
 }
 
-/** Raw snappy begins with its uncompressed length, a varint of at most five bytes. */
+/** Raw snappy begins with its uncompressed length, a varint. */
 function snappyLength(block: Buffer): number {
   for (let at = 0, length = 0; at < 5; at++) {
     const byte = block.readUInt8(at)
@@ -58,17 +57,16 @@ function snappyLength(block: Buffer): number {
 /** Number in the header of a frame → the largest block. */
 const lz4BlockMaxBytes: Readonly<Record<number, number>> = { 4: 65_536, 5: 262_144, 6: 1_048_576, 7: 4_194_304 }
 
-/** lz4-napi has no option for a limit, so an upper bound is checked before. */
+/** lz4-napi has no limit. */
 async function decompressLz4(compressed: Buffer, maxBytes: number): Promise<Buffer> {
   if (lz4MaxBytes(compressed) > maxBytes) throw tooLarge(maxBytes)
   return await decompressFrame(compressed)
 }
 
 /**
- * An upper bound for the decompressed bytes of an LZ4 frame. A byte of a compressed block becomes 255 bytes at most.
- *
- * The frame: magic (4 bytes), flags, block size, perhaps a content size (8) and a dictionary id (4), a checksum of the header (1). Then blocks: a word of 4
- * bytes (the length; the highest bit marks a block that is stored uncompressed), the block, perhaps a checksum (4). Then a word of zero.
+ * An upper bound: a byte of a compressed block becomes 255 at most.
+ * The frame: magic (4 bytes), flags, block size, perhaps content size (8) and dictionary id (4), checksum of the header (1). Then blocks: a word (4: the
+ * length; the highest bit marks an uncompressed block), the block, perhaps a checksum (4). Then a word of zero.
  */
 function lz4MaxBytes(frame: Buffer): number {
   const flags = frame.readUInt8(4)
@@ -90,7 +88,6 @@ function lz4MaxBytes(frame: Buffer): number {
   return maxBytes
 }
 
-/** By the numbers of Kafka's format. */
 const codecs: Readonly<Record<number, { readonly name: string; readonly decompress: Decompress }>> = {
   0: { name: 'no', decompress: async (records) => records },
   1: { name: 'gzip', decompress: (compressed, maxBytes) => gunzipAsync(compressed, { maxOutputLength: maxBytes }) },

@@ -1,17 +1,15 @@
 import { RecordBytes, varintOf } from './recordBytes.ts'
 
-/** A header of a record. Its name may be any bytes, and several headers of a record may have the same name. */
+/** The name may be any bytes, and need not be unique. */
 export type RecordHeader = {
   readonly name: Buffer
   readonly value: Buffer | null
-  /** The header is `bytes.subarray(from, to)` of its `RecordHeaders`. */
   readonly from: number
   readonly to: number
 }
 
 /**
- * The headers of a record, as their bytes in the record. An object would lose their order, repeated names and names like `__proto__`. Headers become
- * objects only while they are iterated, because a record may have a million headers.
+ * An object would lose the order of headers, repeated names and `__proto__`. Headers become objects only while they are iterated: a record may have a million.
  */
 export class RecordHeaders implements Iterable<RecordHeader> {
   readonly count: number
@@ -38,7 +36,7 @@ export class RecordHeaders implements Iterable<RecordHeader> {
     }
   }
 
-  /** The other headers, in their order. `removed`: headers that an iteration over these headers has yielded. */
+  /** `removed`: headers that an iteration over these has yielded. */
   without(removed: readonly RecordHeader[]): RecordHeaders {
     const parts: Buffer[] = []
     let end = 0

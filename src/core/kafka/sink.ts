@@ -1,7 +1,6 @@
 import { CompressionTypes, type Kafka, type Message, Partitioners, type Producer } from 'kafkajs'
 import { noHeaders, type RecordHeaders } from './recordHeaders.ts'
 
-/** KafkaJS selects the partition by the hash of the key, as the Java client does. */
 export type NewRecord = {
   readonly topic: string
   readonly key: Buffer | string | null
@@ -11,19 +10,19 @@ export type NewRecord = {
 
 export interface KafkaSink {
   /**
-   * Resolves once all in-sync replicas have the records (acks=all). Rejects after six failed attempts at a record, each of up to ten seconds; earlier
-   * records stay appended.
+   * Resolves once all in-sync replicas have the records. Rejects after six failed attempts at a record, each of up to ten seconds; earlier records stay
+   * appended.
    */
   readonly append: (records: readonly NewRecord[]) => Promise<void>
   readonly disconnect: () => Promise<void>
 }
 
-/** How long a broker waits for in-sync replicas. The client's request timeout is longer, so it gets the broker's answer. */
+/** How long a broker waits for replicas: less than the client waits for the broker. */
 const timeoutMs = 8_000
 
 /**
- * Records from this size on are compressed. Example: a product appends a compressed record, which breaks the contract, so its bytes are appended again to the
- * topic of dead letters. Not compressed, they could exceed `max.message.bytes`, which bounds the compressed bytes.
+ * Records from this size on are compressed. A dead letter repeats a record that its product may have compressed: uncompressed, it could exceed
+ * `max.message.bytes`.
  */
 const compressedFromBytes = 256 * 1024
 
@@ -38,12 +37,11 @@ export function kafkaSink(kafka: Kafka): KafkaSink {
       // One record at a time, because KafkaJS may lose records of a call:
       // - It sends them to brokers 1 and 2, and broker 1 answers.
       // - Broker 2 fails, and broker 1 becomes leader of its partitions.
-      // - KafkaJS does not send to broker 1 again, and resolves although the records for broker 2 are in no partition.
+      // - KafkaJS does not send to broker 1 again, and resolves without the records for broker 2.
       for (const { topic, key, value, headers = noHeaders } of records) {
         const bytes = Buffer.byteLength(value ?? '') + headers.bytes.length
         const isLarge = bytes >= compressedFromBytes
         const compression = isLarge ? CompressionTypes.GZIP : CompressionTypes.None
-        // `keepHeaders` (patches.ts) makes KafkaJS encode `RecordHeaders`.
         const message = { key, value, headers } as unknown as Message
         await producer.send({ topic, acks: -1, timeout: timeoutMs, compression, messages: [message] })
       }

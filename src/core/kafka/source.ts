@@ -12,62 +12,55 @@ import { offsetsAfter, type PartitionTime } from './offsetsAfter.ts'
 import { type ReadOptions, readTopic } from './readTopic.ts'
 import { partitionName, type TopicPartition } from './sourceRecord.ts'
 
-/** How long, and how often, a new topic's partitions are checked for leaders. */
 const leaderDeadlineMs = 10_000
 const leaderCheckMs = 100
 
-/** The offsets of a partition's log: `low` is the first, `high` the log end offset. */
+/** `high`: the log end offset. */
 export type OffsetRange = { readonly low: bigint; readonly high: bigint }
 /** By `partitionName`. */
 export type OffsetRanges = ReadonlyMap<string, OffsetRange & TopicPartition>
 
-/** Kafka's names of settings → values. */
 type TopicSettings = Readonly<Record<string, string | number>>
 export type NewTopic = { readonly topic: string; readonly partitions: number; readonly settings: TopicSettings }
 
-/** The value of a topic's setting. Throws if Kafka has not returned it. */
+/** Throws if Kafka has not returned the setting. */
 export type ReadSetting = (topic: string, name: string) => string
 
-/** A live member of a group. `host`: the address from which it reached Kafka. While the group is balanced anew, no member has partitions. */
+/** During a rebalance, no member has partitions. */
 export type DescribedMember = {
   readonly id: string
   readonly host: string
   readonly partitions: readonly TopicPartition[]
 }
 
-/** Everything that is read from Kafka, and the creation of topics. Requests reject if no broker answers. */
+/** Requests reject if no broker answers. */
 export interface KafkaSource {
   readonly ping: () => Promise<void>
   readonly createMissingTopics: (topics: readonly NewTopic[]) => Promise<void>
   readonly topicSettings: (topics: readonly string[], names: readonly string[]) => Promise<ReadSetting>
   readonly offsetRanges: (topics: readonly string[]) => Promise<OffsetRanges>
-  /** For each partition, the offset of the first record that was appended after the given time (`offsetsAfter.ts`). */
   readonly offsetsAfter: (times: readonly PartitionTime[]) => Promise<Map<string, bigint>>
-  /** Makes the next request fetch the leader of each partition anew. */
+  /** The next request fetches the leader of each partition anew. */
   readonly forgetLeaders: () => void
   /** Leaves out partitions without a commit. */
   readonly committedOffsets: (groupId: string, topics: readonly string[]) => Promise<PartitionCommit[]>
-  /** The live members of a consumer group. */
   readonly groupMembers: (groupId: string) => Promise<DescribedMember[]>
-  /** Makes a member of a consumer group, which joins once it is run. */
   readonly groupMember: (options: GroupOptions) => GroupMember
   readonly readTopic: (options: ReadOptions) => Promise<void>
   readonly close: () => Promise<void>
 }
 
-/** `requests`: how many are pending. */
 type Connection = { readonly admin: Admin; requests: number }
 
-/** Admin requests share one connection. The first request opens it. After a failure or `forgetLeaders`, the next request opens a new one. */
+/** Admin requests share one connection, until a failure or `forgetLeaders`. */
 export function kafkaSource(kafka: Kafka): KafkaSource {
   let current: Connection | undefined
   const disconnect = ({ admin }: Connection): void => {
     admin.disconnect().catch(() => undefined)
   }
   /**
-   * Sends a request on the shared connection, and abandons this connection if the request fails: KafkaJS caches metadata for each connection. With the cached
-   * metadata, later requests would go to former leaders for five minutes, even if these brokers are gone, and would fail once a topic of an earlier request is
-   * deleted.
+   * Abandons the shared connection if the request fails: KafkaJS caches metadata for each connection. With it, later requests would go to former leaders for
+   * five minutes, and would fail once a topic of an earlier request is deleted.
    */
   const send = async <Answer>(request: (admin: Admin) => Promise<Answer>): Promise<Answer> => {
     current ??= { admin: kafka.admin(), requests: 0 }
@@ -81,7 +74,6 @@ export function kafkaSource(kafka: Kafka): KafkaSource {
       throw error
     } finally {
       connection.requests--
-      // The last pending request on a replaced connection closes it.
       if (current !== connection && connection.requests === 0) disconnect(connection)
     }
   }
@@ -104,7 +96,6 @@ export function kafkaSource(kafka: Kafka): KafkaSource {
       const { decode } = kafkajs.AssignerProtocol.MemberAssignment
       const members = groups.flatMap((group) => group.members)
       return members.map(({ memberId: id, clientHost, memberAssignment }) => {
-        // Kafka returns `/10.0.0.5`.
         return {
           id,
           host: clientHost.replace(/^.*\//, ''),
@@ -120,7 +111,7 @@ export function kafkaSource(kafka: Kafka): KafkaSource {
   }
 }
 
-/** Several processes may call this at once: KafkaJS ignores the error that a topic exists by now. */
+/** KafkaJS ignores that another process has created a topic by now. */
 async function createMissingTopics(admin: Admin, topics: readonly NewTopic[]): Promise<void> {
   const existing = new Set(await admin.listTopics())
   const missing = topics.filter(({ topic }) => !existing.has(topic))
@@ -129,24 +120,19 @@ async function createMissingTopics(admin: Admin, topics: readonly NewTopic[]): P
     missing.map(({ topic, partitions, settings }) => ({
       topic,
       numPartitions: partitions,
-      // The default of the brokers.
       replicationFactor: -1,
       configEntries: Object.entries(settings).map(([name, value]) => ({ name, value: String(value) })),
     })),
   )
 }
 
-/**
- * Creates topics, then waits up to ten seconds until every partition has a leader. `waitForLeaders` of KafkaJS would fail, because a broker does not report new
- * topics at once.
- */
+/** Waits up to ten seconds until every partition has a leader. `waitForLeaders` of KafkaJS would fail, because a broker does not report new topics at once. */
 export async function createTopics(admin: Admin, topics: ITopicConfig[]): Promise<void> {
   if (topics.length === 0) return
   await admin.createTopics({ topics, waitForLeaders: false })
   const endsAtMs = performance.now() + leaderDeadlineMs
   for (;;)
     try {
-      // Rejects while a partition has no leader.
       await admin.fetchTopicMetadata({ topics: topics.map(({ topic }) => topic) })
       return
     } catch (error) {
@@ -181,7 +167,7 @@ const commitsIn = (offsets: Awaited<ReturnType<Admin['fetchOffsets']>>): Partiti
   offsets.flatMap(({ topic, partitions }) =>
     partitions.flatMap(({ partition, offset, metadata }) => {
       const position = toOffset(offset)
-      // Kafka returns -1 without a commit.
+      // -1: no commit.
       return position < 0n ? [] : [{ topic, partition, position, metadata: metadata ?? '' }]
     }),
   )

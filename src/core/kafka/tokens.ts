@@ -13,12 +13,11 @@ export interface TokenCache {
   readonly forget: () => void
 }
 
-/** A token is renewed this long before its end: KafkaJS authenticates again ten seconds before a session ends, and by then needs a new token. */
+/** KafkaJS authenticates again ten seconds before a session ends, and by then needs a new token. */
 const renewBeforeMs = 30_000
-/** As if its time had ended: the next `read` fetches a token. */
 const noToken = { value: '', endsAtMs: 0 }
 
-/** Renews a token half a minute before its end. If renewal fails, the old token is used until its end. */
+/** If renewal fails, the old token is used until its end. */
 export function cacheToken(fetchToken: () => Promise<Token>): TokenCache {
   let token = noToken
   let renewing: Promise<void> | undefined
@@ -47,10 +46,7 @@ export function cacheToken(fetchToken: () => Promise<Token>): TokenCache {
 
 const deadlineMs = 10_000
 
-/**
- * Fetches a token by the client credentials grant of OAuth 2.0. `ca`: the authorities (PEM) that may vouch for the server. Errors do not quote the answer,
- * which may contain secrets.
- */
+/** By the client credentials grant of OAuth 2.0. `ca`: PEM. */
 export async function fetchOAuthToken(config: Config, ca: string[]): Promise<Token> {
   const settings = latest(config)
   const { KAFKA_OAUTH_TOKEN_URL: url = '', KAFKA_OAUTH_SCOPE: scope } = settings
@@ -61,7 +57,7 @@ export async function fetchOAuthToken(config: Config, ca: string[]): Promise<Tok
   const dispatcher = new Agent({ connect: { ca } })
   const options = {
     signal: AbortSignal.timeout(deadlineMs),
-    // The configuration allows http:// on loopback only.
+    // The configuration allows http:// only on loopback.
     [oauth.allowInsecureRequests]: true,
     [oauth.customFetch]: (to: string, request: object) =>
       fetchBy(to, { ...request, dispatcher }) as unknown as Promise<Response>,
@@ -80,22 +76,20 @@ export async function fetchOAuthToken(config: Config, ca: string[]): Promise<Tok
 
 type Failure = Error & { readonly error?: unknown; readonly code?: unknown; readonly status?: number }
 
-/** Such as `KAFKA_OAUTH_CLIENT_SECRET is refused by KAFKA_OAUTH_TOKEN_URL (401 invalid_client)`, or `KAFKA_OAUTH_TOKEN_URL gives no token (ECONNREFUSED)`. */
 function refusalOf({ name, error, code, cause, status }: Failure): Error {
   const { status: causeStatus, code: causeCode } = (cause ?? {}) as Partial<Failure>
   const words = [status ?? causeStatus ?? '', error ?? causeCode ?? code ?? name].map(String)
-  // Other words could be texts of the answer.
+  // Other words could be texts of the answer, which may contain secrets.
   const why = `(${words.filter((word) => /^\w+$/.test(word)).join(' ')})`
   if (status === 400 || status === 401 || status === 403) {
     const path = error === 'invalid_scope' ? 'KAFKA_OAUTH_SCOPE' : 'KAFKA_OAUTH_CLIENT_SECRET'
     return tokenError(path, `is refused by KAFKA_OAUTH_TOKEN_URL ${why}`, true)
   }
-  // Such as UNABLE_TO_VERIFY_LEAF_SIGNATURE, or CERT_HAS_EXPIRED.
   const isUntrusted = /CERT|SIGNATURE|ISSUER/.test(String(causeCode))
   return tokenError('KAFKA_OAUTH_TOKEN_URL', `gives no token ${why}`, isUntrusted)
 }
 
-/** With `isRefused`, the setting `path` is wrong, so the error has a `problem`. Otherwise the server may just be unreachable. */
+/** With `isRefused`, the setting `path` is wrong; otherwise the server may be unreachable. */
 const tokenError = (path: string, rule: string, isRefused: boolean): Error =>
   Object.assign(new Error(`${path} ${rule}`), isRefused && { problem: { path, rule } })
 
@@ -106,12 +100,12 @@ interface AwsCredentials {
   readonly expiration?: Date
 }
 
-/** Signs tokens for MSK with the credentials that the AWS SDK finds, for example in the environment or a profile. */
+/** Uses the credentials that the AWS SDK finds. */
 export function awsTokens(region = ''): () => Promise<Token> {
   let credentials: (() => Promise<AwsCredentials>) | undefined
   return async () => {
     try {
-      // Loaded at first use: most installations do not need this package.
+      // Loaded at first use: most installations do not need it.
       credentials ??= (await import('@aws-sdk/credential-provider-node')).defaultProvider()
       const identity = await Promise.race([credentials(), aborted(AbortSignal.timeout(deadlineMs))])
       return await signAwsToken(identity, region, Date.now())
@@ -125,7 +119,7 @@ export function awsTokens(region = ''): () => Promise<Token> {
 
 const awsLifetimeSeconds = 900
 
-/** The token is a signed URL, which the broker calls to learn who connects. It expires after 15 minutes, or with the credentials if they expire earlier. */
+/** The token is a signed URL, which the broker calls to learn who connects. It expires after 15 minutes, or earlier with the credentials. */
 export async function signAwsToken(credentials: AwsCredentials, region: string, nowMs: number): Promise<Token> {
   const leftMs = (credentials.expiration?.getTime() ?? Infinity) - nowMs
   const seconds = Math.floor(Math.min(awsLifetimeSeconds, leftMs / 1_000))

@@ -9,7 +9,7 @@ export const maxNameCharacters = 100
 
 const isName = (text: string): boolean => text !== '' && [...text].length <= maxNameCharacters
 
-/** An account key in a record. Its plaintext is in no record, store or log, only its digest. */
+/** The plaintext of an account key is in no record, store or log. */
 export const accountKeySchema = z.object({
   id: identifier,
   name: z
@@ -17,7 +17,6 @@ export const accountKeySchema = z.object({
     .refine(isName, `must be 1 to ${maxNameCharacters} characters`)
     .meta({ minLength: 1, maxLength: maxNameCharacters }),
   digest: z.string().refine(isDigest, 'must be a lower-case hex SHA-256').meta({ pattern: digestPattern.source }),
-  /** The beginning of the plaintext (`startOf`). */
   start: z.string().nullish(),
   state: z.enum(['active', 'revoked']),
   createdAt: instant,
@@ -31,27 +30,26 @@ export type AccountKey = z.output<typeof accountKeySchema>
 /** `key` is null once the key is deleted. A deletion by a record without a value has the revision `deletedRevision`. */
 export type AccountKeyState = { readonly revision: Revision; readonly key: AccountKey | null }
 
-/** A state as JSON with every member, in a fixed order, so that equal states have equal bytes. */
+/** Every member in a fixed order: equal states have equal bytes. */
 export function accountKeyValue({ revision, key }: AccountKeyState): string {
   const members = Object.keys(accountKeySchema.shape) as (keyof AccountKey)[]
   return JSON.stringify({ revision, key: key && Object.fromEntries(members.map((name) => [name, key[name] ?? null])) })
 }
 
-/** The record value of a state. Null for `deletedRevision`, which a value must not contain. */
+/** Null for `deletedRevision`, which a value must not contain. */
 export const recordValueOf = (state: AccountKeyState): string | null =>
   state.revision === deletedRevision ? null : accountKeyValue(state)
 
-/** The next revision, at most `maxRevision`: if two states have this same revision, a deletion wins, then a revocation. */
+/** At most `maxRevision`: of two states with this revision, a deletion wins, then a revocation. */
 export const revisionAfter = (revision: Revision): Revision => Math.min(revision + 1, maxRevision) as Revision
 
-/** The state of a deleted key. Its record has a value, so compaction does not remove the record, unlike a tombstone. */
+/** Its record has a value, so compaction keeps it. */
 export const deletedAfter = (revision: Revision): AccountKeyState => ({ revision: revisionAfter(revision), key: null })
 
-/** The text that a client sends as its key. */
 export const plaintextFrom = (randomBytes: Uint8Array): string =>
   accountKeyPrefix + Buffer.from(randomBytes).toString('base64url')
 
 export const digestOf = (plaintext: string): Digest => hash('sha256', plaintext, 'hex') as Digest
 
-/** The part of a key that pages may show. */
+/** What pages may show of a key. */
 export const startOf = (plaintext: string): string => plaintext.slice(0, accountKeyPrefix.length + 4)

@@ -1,20 +1,18 @@
 import { rawElements, rawMembers } from '../json/rawJson.ts'
 
 /*
- * Index terms for finding and counting submissions by their answers. Each value of an answer is one term: the code of its form field, then the
- * value. Example: the answers `{"q1": "A", "q2": ["B", 3]}` have the terms `2.q1A`, `2.q2B` and `2.q23`; the 2 is the length of the code. A hash of the code
- * selects one of sixteen fields of the index, so a count of the values of one code reads few terms of other codes.
+ * Index terms for finding and counting submissions by their answers. Each value is one term: the code of its form field, then the value. The answers `{"q1":
+ * "A", "q2": ["B", 3]}` have the terms `2.q1A`, `2.q2B` and `2.q23`; the 2 is the length of the code. A hash of the code selects one of sixteen fields, so a
+ * count of one code reads few terms of others.
  */
 
 const fieldCount = 16
-/** With more values, a list document would be too large. */
 const maxValues = 1_000
-/** Longer values are not indexed, nor are answers with longer codes. The mapping has the same bound for other members (`ignore_above`). */
+/** Longer values, and answers with longer codes, are not indexed. As `ignore_above` of other members. */
 export const maxValueCharacters = 256
 
 export const answerField = (code: string): string => `answers.${fieldOf(code)}`
 
-/** A prime, so that similar codes get different hashes. */
 const hashModulus = 65_521
 
 function fieldOf(code: string): number {
@@ -23,12 +21,12 @@ function fieldOf(code: string): number {
   return hash % fieldCount
 }
 
-/** How each term of an answer begins. Without the length, code `ab` with value `c` would have the term of code `a` with value `bc`. */
+/** Without the length, code `ab` with value `c` would have the term of code `a` with value `bc`. */
 export const answerBeginning = (code: string): string => `${code.length}.${code}`
 
 /**
- * Makes the terms of a submission's answers, a JSON object. Returns JSON, field number → terms. Values are strings without quotes, and numbers, true and false
- * as written. A list has the values of its elements. Objects, null, and lists in lists have no values.
+ * From a submission's answers (JSON) to JSON, field number → terms. Values are strings without quotes, and numbers, true and false as written. A list has the
+ * values of its elements. Objects, null, and lists in lists have none.
  */
 export function answerTerms(data: string): string {
   const terms: Record<number, string[]> = {}
@@ -48,10 +46,10 @@ export function answerTerms(data: string): string {
   return JSON.stringify(terms)
 }
 
-/** The length of the longest JSON of an indexed string: every character is an escape. */
+/** If every character is an escape. */
 const maxJsonCharacters = maxValueCharacters * String.raw`\u0000`.length + '""'.length
 
-/** The value of an element's JSON. Undefined for null, objects and lists, and for JSON so long that its value must be too long. */
+/** Undefined if the element has no value, or one that must be too long. */
 function valueIn(raw: string): string | undefined {
   const first = raw[0]
   if (raw.length > maxJsonCharacters) return undefined

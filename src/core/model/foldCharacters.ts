@@ -1,19 +1,17 @@
-/** How many characters of a title are searchable, from its beginning. */
 export const maxSearchedCharacters = 2_000
 
-/** A letter with marks. A mark itself may belong to a script, so the first character must not be a mark. */
+/** A mark may itself belong to a script, so the first character must not be one. */
 const markedLetter = /((?!\p{M})[\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}\p{sc=Hebrew}\p{sc=Arabic}])\p{M}+/gu
 const katakana = /[\u30a1-\u30f6]/g
-/** The code point of a katakana letter less that of the same hiragana letter. */
 const hiraganaDistance = 0x60
 /**
- * Characters that are invisible or often not typed: direction and joining controls, variation selectors, keycaps, skin tones, Arabic tatweel, Indic nukta.
- * Zero-width spaces and non-joiners stay: they separate words.
+ * Invisible or often not typed: direction and joining controls, variation selectors, keycaps, skin tones, Arabic tatweel, Indic nukta. Zero-width spaces and
+ * non-joiners stay: they separate words.
  */
 const droppedCharacters =
   /(?![\u200b\u200c])\p{Cf}|[\ufe00-\ufe0f\u20e3\u0640\u093c\u09bc\u0a3c\u0abc\u0b3c\u0cbc]|\p{EMod}/gu
 
-/** `letter:plain form`, for letters that people also type in a plainer form, and that NFKD does not decompose. */
+/** `letter:plain form`, where people also type a plainer form, and NFKD does not decompose. */
 const plainForms = new Map(
   [
     'ß:ss æ:ae œ:oe ø:o ł:l đ:d ð:d þ:th ħ:h ŋ:n ŧ:t ı:i ς:σ ґ:г ♯:#',
@@ -23,13 +21,12 @@ const plainForms = new Map(
   ].flatMap((forms) => forms.split(' ').map((form) => form.split(':') as [string, string])),
 )
 const letterWithPlainForm = new RegExp(`[${[...plainForms.keys()].join('')}]`, 'gu')
-/** Apostrophes that are letters in Unicode, and accents that NFKD splits into a space and a mark. */
+/** Apostrophes that are letters in Unicode, and accents that NFKD would split. */
 const apostrophe = /[\u00b4\u0374\u1ffd\u02b9-\u02bd\u02c8\u02ee]/g
 
 /**
- * Makes texts equal that people regard as the same: removes compatibility forms, case, and diacritics that people leave out; makes katakana hiragana, and
- * digits of all scripts 0 to 9. Idempotent. Truncates before and after folding: one character may become eighteen, and Elasticsearch refuses a keyword of more
- * than 32,766 bytes.
+ * Makes texts equal that people regard as the same: removes compatibility forms, case, and marks that people leave out; makes katakana hiragana, and all digits
+ * 0 to 9. Idempotent. Truncates before and after: one character may become eighteen, and Elasticsearch refuses a keyword of more than 32,766 bytes.
  */
 export const foldCharacters = (title: string): string =>
   title
@@ -48,10 +45,7 @@ export const foldCharacters = (title: string): string =>
     .toWellFormed()
     .replace(katakana, (letter) => String.fromCharCode(letter.charCodeAt(0) - hiraganaDistance))
 
-/**
- * The value of a digit of any script. In Unicode the ten digits of a script follow each other, so the value is the number of digits before it; modulo ten,
- * because the digits of another script may come directly before, as with Pa'o and Eastern Pwo Karen.
- */
+/** A script's ten digits follow each other, so the value is the number of digits before it; modulo ten, because another script's may come directly before. */
 function digitValue(digit: string): string {
   const code = digit.codePointAt(0) ?? 0
   let digitsBefore = 0

@@ -7,11 +7,11 @@ export type Branded<T, Name extends string> = T & { readonly [brand]: Name }
 
 export type TeamId = Branded<string, 'TeamId'>
 export type EntityId = Branded<string, 'EntityId'>
-/** `<teamId>/<entityId>`: the Kafka record key and the Elasticsearch document id. */
+/** `<teamId>/<entityId>`: also the Kafka record key. */
 export type DocumentId = Branded<string, 'DocumentId'>
-/** Lower-case hex SHA-256 of a plaintext account key. */
+/** Hex SHA-256 of a plaintext account key. */
 export type Digest = Branded<string, 'Digest'>
-/** Grows with every change of an entity; 1 to 2^53 − 2 while the entity lives. */
+/** 1 to 2^53 − 2 while the entity lives. */
 export type Revision = Branded<number, 'Revision'>
 export type Offset = Branded<bigint, 'Offset'>
 
@@ -22,7 +22,7 @@ export const identifierRule = '1 to 128 characters of A-Z a-z 0-9 . _ : -'
 
 export const maxRevision = 2 ** 53 - 2
 
-/** The revision of a deletion by a record without a value. It is above all revisions in values, so that no later record brings the entity back. */
+/** Of a deletion by a record without a value: above all revisions in values, so no later record brings the entity back. */
 export const deletedRevision = (2 ** 53 - 1) as Revision
 
 export const isIdentifier = (text: string): boolean => identifierPattern.test(text)
@@ -37,16 +37,14 @@ export const teamIdOf = (id: DocumentId): TeamId => id.slice(0, id.indexOf('/'))
 export const entityIdOf = (id: DocumentId): EntityId => id.slice(id.indexOf('/') + 1) as EntityId
 export const toOffset = (text: string): Offset => BigInt(text) as Offset
 
-/** 96 bits as 16 characters of base64url. */
+/** 96 bits. */
 export const randomToken = (): string => randomBytes(12).toString('base64url')
 
 export const entityTypes = ['forms', 'submissions'] as const
 export type EntityType = (typeof entityTypes)[number]
 
-/** All forms, or all submissions, of a team. */
 export type List = { readonly type: EntityType; readonly teamId: TeamId }
 
-/** A `List` as text: `forms/<teamId>` or `submissions/<teamId>`. */
 export type TeamList = `${EntityType}/${TeamId}`
 
 export const teamList = (type: EntityType, teamId: TeamId): TeamList => `${type}/${teamId}`

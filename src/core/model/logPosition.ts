@@ -1,13 +1,13 @@
 import type { Branded, Offset } from './ids.ts'
 
-/** Partition and offset of the record from which a document was made, as one number, `partition × 2^40 + offset`: the order of the change feed. */
+/** Partition and offset of a document's record as one number, the order of the change feed. */
 export type LogPosition = Branded<number, 'LogPosition'>
 
 /** With 2^12 partitions, every position is below 2^52: exact in JSON, and a `long` for Elasticsearch. */
 const partitionSpan = 2 ** 40
 const maxPartition = 2 ** 12 - 1
 
-/** Throws for partition 4,096 and higher ones, and for offset 2^40 (about 10^12) and higher ones. */
+/** Throws from partition 4,096 and from offset 2^40 (about 10^12) on. */
 export function logPosition({
   partition,
   offset,
@@ -21,7 +21,6 @@ export function logPosition({
   return (partition * partitionSpan + offsetNumber) as LogPosition
 }
 
-/** The end of a partition's positions: all of them are below this number. */
 export const endOfPositions = (partition: number): LogPosition => ((partition + 1) * partitionSpan) as LogPosition
 
 export const partitionOf = (position: LogPosition): number => Math.floor(position / partitionSpan)

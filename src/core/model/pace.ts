@@ -1,16 +1,14 @@
 const windowMs = 60_000
-/** Over a shorter time (ms), one step of progress would look like a rate. */
+/** Over a shorter time, one step would look like a rate. */
 const leastMs = 2_000
 
-/** How fast a number grows: over the last minute, or since it was noted first. */
+/** How fast a number grows: over the last minute, or since its first note. */
 export class Pace {
   #notes: { readonly atMs: number; readonly value: number }[] = []
 
-  /** A lower value than before begins anew. */
   note(value: number, atMs: number): void {
     if (value < (this.#notes.at(-1)?.value ?? value)) this.#notes = []
     this.#notes.push({ atMs, value })
-    // One note from before the window stays, so that the rate is over at least the whole window.
     while ((this.#notes[1]?.atMs ?? atMs) <= atMs - windowMs) this.#notes.shift()
   }
 

@@ -26,19 +26,16 @@ import {
   submissionSchema,
 } from './submission.ts'
 
-/*
- * Reads and checks records of the topics. The value of a form or submission becomes the JSON that the API serves, without the members that it does not serve.
- * Most values of submissions are read without parsing their JSON (`readPlainSubmission`), the others by parsing (`readNormalised`).
- */
+/* Checks records, and makes the JSON that the API serves. Most submissions are read without parsing their JSON. */
 
 export type RecordKey = { readonly teamId: TeamId; readonly entityId: EntityId }
 
 type LiveState<Entity> = { readonly revision: Revision; readonly entity: Entity }
 
-/** `live`: the entity's whole new state, or null for its deletion, which no later record undoes. */
+/** `live`: null for a deletion, which no later record undoes. */
 export type Change<Entity> = RecordKey & { readonly live: LiveState<Entity> | null }
 
-/** JSON of two members, from which `answers.ts` and `score.ts` make search keys; empty for a member that is missing or null. */
+/** Members from which `answers.ts` and `score.ts` make search keys; empty if missing or null. */
 export type FoundBy = Readonly<Record<'data' | 'score', string>>
 
 export type RenderedForm = Form & Rendered
@@ -73,10 +70,7 @@ export const readSubmissionRecord = parserOf<RenderedSubmission>(
     }),
 )
 
-/**
- * Makes the parser of a topic's records: key `<teamId>/<entityId>`, value null or `{"revision": …, "<member>": {…}}` in UTF-8 JSON. For a record that
- * breaks the contract, the parser returns the path of the first problem and the broken rule.
- */
+/** Makes the parser of records with the key `<teamId>/<entityId>` and the value null or `{"revision": …, "<member>": {…}}`. */
 function parserOf<Entity extends { id: string } | null>(
   member: string,
   read: (value: Buffer) => Result<LiveState<Entity>>,
@@ -96,10 +90,7 @@ function parserOf<Entity extends { id: string } | null>(
 
 const readChangedKey = parserOf('key', (value) => readValue('key', accountKeySchema.nullable(), value))
 
-/**
- * Reads a record of an account key. Two records delete the key: the value `{"revision": …, "key": null}`, which compaction keeps, and a null value (a
- * tombstone), which compaction removes after `delete.retention.ms`.
- */
+/** Two records delete a key: the value `{"revision": …, "key": null}`, and a tombstone, which compaction removes after `delete.retention.ms`. */
 export function readAccountKeyRecord(recordKey: Buffer | null, value: Buffer | null) {
   const read = readChangedKey(recordKey, value)
   if (!read.ok) return read
@@ -119,7 +110,6 @@ export function readKey(key: Buffer | null): Result<RecordKey> {
   return accepted({ teamId: teamId as TeamId, entityId: entityId as EntityId })
 }
 
-/** Parses a record value, and checks it by `schema`. `text` of the result: the whole value as JSON text. */
 function readValue<Entity>(member: string, schema: z.ZodType<Entity>, value: Buffer) {
   const text = attempt(() => utf8.decode(value))
   if (text === undefined) return refused('value', 'must be UTF-8')
@@ -134,7 +124,7 @@ function readValue<Entity>(member: string, schema: z.ZodType<Entity>, value: Buf
   return accepted({ revision, entity: data as Entity, text })
 }
 
-/** The number under which the scanner stores where the value of a member of the submission is. */
+/** Under these numbers the scanner stores where values are. */
 const ordinalOf = (...path: string[]): number => submissionRenderer.ordinalOf('submission', ...path)
 const ordinals = {
   revision: submissionRenderer.ordinalOf('revision'),
@@ -148,23 +138,22 @@ const ordinals = {
   score: ordinalOf('result', 'score'),
 }
 
-/** Of the submission that the scanner read last. */
 function scannedFoundBy(): FoundBy {
   const { scanner } = submissionRenderer
   const { data, score } = ordinals
-  // Unlike a score, answers may have characters beyond Latin-1, in which `textOf` decodes.
+  // Answers may have characters beyond Latin-1, in which `textOf` decodes.
   const answers = scanner.has(data) ? scanner.bytes.toString('utf8', scanner.startOf(data), scanner.endOf(data)) : ''
   return { data: answers, score: scanner.textOf(score) }
 }
 
 /**
- * Fast path: reads a submission without parsing its JSON. Returns undefined for a value that is not simple JSON (`scanner.ts`) or breaks the contract;
- * then `readNormalised` reads it again. The scanner checks JSON types, this function all other rules of the schema.
+ * Fast path. Undefined for a value that is not simple JSON (`scanner.ts`) or breaks the contract: `readNormalised` then reads it again. The scanner checks JSON
+ * types, this function all other rules.
  */
 function readPlainSubmission(value: Buffer): Result<LiveState<RenderedSubmission>> | undefined {
   const { scanner } = submissionRenderer
   if (!isUtf8(value) || !scanner.read(value)) return undefined
-  // Does not decode escapes: text with an escape fails the checks below.
+  // Text with an escape is not decoded, and fails the checks below.
   const stringAt = (ordinal: number): string => scanner.textOf(ordinal).slice(1, -1)
   const id = stringAt(ordinals.id)
   const formId = stringAt(ordinals.formId)
@@ -185,8 +174,8 @@ function readPlainSubmission(value: Buffer): Result<LiveState<RenderedSubmission
 const isReportStatus = (text: string): text is ReportStatus => (reportStatuses as readonly string[]).includes(text)
 
 /**
- * Parses and validates a record value, rewrites it as simple JSON (`scanNormalised`), and renders it by `render`. Refuses a member that is nested too deep or
- * has too long a number for Elasticsearch. (In the list document, a member is nested as deep as in the record.)
+ * Rewrites a value as simple JSON, and renders it. Refuses a member that is nested too deep or has too long a number for Elasticsearch. (In the list document,
+ * it is nested as deep as in the record.)
  */
 function readNormalised<Entity, Read>(
   member: string,

@@ -2,14 +2,14 @@ import { z } from 'zod'
 import { identifierPattern, identifierRule, isIdentifier } from './ids.ts'
 import { instantRule, parseInstant } from './instant.ts'
 
-/* An optional field may be missing or null, but not of another JSON type. `meta` adds JSON Schema that zod cannot derive. */
+/* `meta` adds JSON Schema that zod cannot derive. */
 
 export const identifier = z
   .string()
   .refine(isIdentifier, `must be ${identifierRule}`)
   .meta({ pattern: identifierPattern.source })
 
-/** A schema for text that `parse` converts. `parse` returns undefined for text that breaks `rule`. */
+/** `parse` returns undefined for text that breaks `rule`. */
 export const parsed = <Value>(parse: (text: string) => Value | undefined, rule: string) =>
   z.string().transform((text, context) => {
     const value = parse(text)
@@ -18,36 +18,33 @@ export const parsed = <Value>(parse: (text: string) => Value | undefined, rule: 
     return z.NEVER
   })
 
-/** An ISO 8601 date-time, converted to UTC with milliseconds. */
 export const instant = parsed(parseInstant, `must be ${instantRule}`).meta({ format: 'date-time' })
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 export const optionalString = z.string().nullish()
-/** A number may be beyond the range of a double: the API serves numbers as written. */
+/** May be beyond the range of a double: the API serves numbers as written. */
 export const optionalNumber = z
   .custom<number>((value) => typeof value === 'number', 'expected a number')
   .meta({ type: 'number' })
   .nullish()
 export const optionalBoolean = z.boolean().nullish()
-/** The specification leaves the content of objects and lists open. */
 export const optionalObject = z
   .custom<Readonly<Record<string, unknown>>>(isObject, 'expected an object')
   .meta({ type: 'object' })
   .nullish()
 export const optionalArray = z.custom<unknown[]>(Array.isArray, 'expected an array').meta({ type: 'array' }).nullish()
 
-/** The path of a refused member, parameter or setting, and the rule that it breaks: `port` `must be an integer`. */
+/** Of a refused member, parameter or setting: `port` `must be an integer`. */
 export type Problem = { readonly path: string; readonly rule: string }
 
 export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: Problem }
 
-/** The two results of a check. */
 export const accepted = <T>(value: T): Result<T> => ({ ok: true, value })
 export const refused = (path: string, rule: string): Result<never> => ({ ok: false, problem: { path, rule } })
 
-/** What `read` returns; undefined if it throws. */
+/** Undefined if `read` throws. */
 export function attempt<Read>(read: () => Read): Read | undefined {
   try {
     return read()

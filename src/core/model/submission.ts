@@ -66,16 +66,16 @@ const reportResult = z.object({
     .nullish(),
 })
 
-/** Beyond these bounds, warehouses and clients with doubles lose digits. */
+/** Beyond these, warehouses and clients with doubles lose digits. */
 const minimum = Number.MIN_SAFE_INTEGER
 const maximum = Number.MAX_SAFE_INTEGER
-/** An integer as JSON Schema defines it: also `17.0` and `1e3`. */
+/** As JSON Schema defines it: also `17.0` and `1e3`. */
 const optionalInteger = z
   .custom<number>(Number.isSafeInteger, `must be an integer from ${minimum} to ${maximum}`)
   .meta({ type: 'integer', minimum, maximum })
   .nullish()
 
-/** A submission in a record: the union of the specification's submission summary and single submission. */
+/** The union of the specification's submission summary and single submission. */
 export const submissionSchema = z.object({
   id: identifier.meta({ description: 'The submission identifier.', examples: ['66f2b7d90a31'] }),
   formId: identifier.meta({ description: 'The form that the submission belongs to.', examples: ['66f2a1c4e8b0'] }),
@@ -98,14 +98,12 @@ export const submissionSchema = z.object({
 })
 export type Submission = z.output<typeof submissionSchema>
 
-/*
- * Which members the API serves. It also serves members that the schema lacks, such as `customData` and `ranking`: their types are not checked.
- */
+/* The API also serves members that the schema lacks, such as `customData` and `ranking`, unchecked. */
 
 const utmAndReferrer = ['utmSource', 'utmMedium', 'utmCampaign', 'utmTerm', 'utmContent', 'referrer']
 const commonMembers = ['id', 'serialNumber', 'formId', 'shareToken', 'reportUrl', 'submittedAt', 'updatedAt']
 
-/** Members of a submission in the list `/records`, in the specification's order. `[name, members]`: an object, and which of its members are served. */
+/** In the list `/records`, in the specification's order. `[name, members]`: an object, and which of its members are served. */
 export const servedSubmissionSummary: Served = [
   ...commonMembers,
   ['examinee', ['id', 'examineeId', 'email', 'name', 'customData']],
@@ -114,7 +112,7 @@ export const servedSubmissionSummary: Served = [
   ['result', ['status', 'score', 'maxScore', 'level', 'outcomeCode', 'outcomeName']],
 ]
 
-/** Members of a submission requested by id. */
+/** For a request by id. */
 export const servedSubmission: Served = [
   ...commonMembers,
   ['examinee', ['id', 'email', 'name']],

@@ -3,32 +3,30 @@ import { foldCharacters, maxSearchedCharacters } from './foldCharacters.ts'
 import type { TeamId } from './ids.ts'
 
 /*
- * Splits titles and search texts into words, and makes the terms by which a title is found: with typos, half-typed, or with words joined and split otherwise
- * than in the title.
+ * Splits titles and search texts into words, and makes the terms by which a title is found: with typos, half-typed, or with words joined and split otherwise.
  */
 
-/** Every indexed term of a team begins with this prefix, so that wildcard and fuzzy queries skip most terms of other teams. (Every search filters by team.) */
+/** Begins every indexed term of a team, so that wildcard and fuzzy queries skip most terms of other teams. */
 export const titleSalt = (teamId: TeamId): string => hash('sha256', teamId, 'base64url').slice(0, titleSaltLength)
 
 export const titleSaltLength = 8
 
 const kinds = ['cjk', 'hangul', 'number', 'letters', 'emoji'] as const
 
-/** A token of a title: a run of letters, digits or Hangul; a single character of a script without spaces (`cjk`: Han, kana, bopomofo); an emoji. */
+/** A run of letters, digits or Hangul; a single character of a script without spaces (`cjk`: Han, kana, bopomofo); an emoji. */
 export type TitleWord = {
   readonly kind: (typeof kinds)[number]
   readonly text: string
-  /** What stands between the previous word and this word: nothing, punctuation, or text that includes a space. */
+  /** Between the previous word and this one: nothing, punctuation, or text with a space. */
   readonly gap: 'none' | 'mark' | 'space'
-  /** Whether punctuation stands right before the word: .net, (emea). */
+  /** Right after punctuation: .net, (emea). */
   readonly isMarked: boolean
-  /** Whether its digits continue the preceding number: the 000 of 10,000, 10.000, 10'000 and 10 000. */
+  /** Continues the number before: the 000 of 10,000 and 10 000. */
   readonly isDigitGroup: boolean
 }
 
-/** A character class of regular expressions. */
 const cjk = '[\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Bopomofo}ー]'
-/** A trailing `+` or `#` is part of a word: C++, C#, A+, 18+. */
+/** A trailing `+` or `#` is part of a word: C++, C#. */
 const symbols = '(?:[+#]+(?![\\p{L}\\p{N}]))?'
 const wordPattern = new RegExp(
   [
@@ -41,7 +39,6 @@ const wordPattern = new RegExp(
   'gu',
 )
 
-/** The words of a title, with characters folded (`foldCharacters`). */
 export function titleWords(title: string): TitleWord[] {
   const folded = foldCharacters(title)
   let previousEnd = 0
@@ -57,13 +54,13 @@ export function titleWords(title: string): TitleWord[] {
   })
 }
 
-/** Whether `text` is a group of digits that continues the number `before`: 10,000 or, as India writes it, 1,00,000. */
+/** 10,000 or, as India writes it, 1,00,000. */
 function isGroupAfter(before: string, between: string, text: string): boolean {
   if (!/^\d{1,3}$/.test(before) || !/^[,.'’٬ ]$/.test(between)) return false
   return /^\d{3}[+#]*$/.test(text) || (between === ',' && /^\d{2}$/.test(text))
 }
 
-/** Makes one word of a number and its groups of digits: 10,000 becomes 10000. */
+/** 10,000 becomes one word, 10000. */
 const withGroupsJoined = (words: readonly TitleWord[]): TitleWord[] =>
   splitWhere(words, (_, after) => !after.isDigitGroup).flatMap((run) => {
     // A number that ends with a group of two digits is a decimal fraction or a list: 1,25.
@@ -71,7 +68,7 @@ const withGroupsJoined = (words: readonly TitleWord[]): TitleWord[] =>
     return isNumber ? [{ ...run[0], text: textOf(run) }] : run
   })
 
-/** The text of a title for substring search: words are separated by one space, adjacent CJK characters are not separated. */
+/** For substring search: one space between words, none between adjacent CJK characters. */
 export function foldTitle(title: string): string {
   let folded = ''
   let before: TitleWord | undefined
@@ -86,18 +83,17 @@ export function foldTitle(title: string): string {
   return folded
 }
 
-/** Whether two adjacent words without a space between them may also be written as one word: e-mail, don't, covid-19. */
+/** Without a space between them, they may be one word: e-mail, covid-19. */
 const isJoinable = (before: TitleWord, after: TitleWord): boolean =>
   isSpelt(before) && isSpelt(after) && !(before.kind === 'number' && after.kind === 'number')
 
-/** Whether each word may be joined to the next. */
 export const areJoinable = (words: readonly TitleWord[]): boolean =>
   words.slice(1).every((word, at) => isJoinable(words[at] ?? word, word))
 
-/** Whether a word consists of letters, digits or Hangul, so that it may be joined to others, or misspelt. */
+/** Letters, digits or Hangul: may be joined to others, or misspelt. */
 export const isSpelt = ({ kind }: TitleWord): boolean => kind !== 'cjk' && kind !== 'emoji'
 
-/** Splits a list between two neighbours wherever `isEnd` is true of them. */
+/** Splits a list wherever `isEnd` is true of two neighbours. */
 export function splitWhere<T>(items: readonly T[], isEnd: (before: T, after: T) => boolean): [T, ...T[]][] {
   const parts: [T, ...T[]][] = []
   for (const item of items) {
@@ -108,38 +104,36 @@ export function splitWhere<T>(items: readonly T[], isEnd: (before: T, after: T) 
   return parts
 }
 
-/** Splits words into runs of kana, which may be misspelt like a word, and the words between these runs. */
+/** Splits words into runs of kana, which may be misspelt like a word, and others. */
 export const kanaParts = (words: readonly TitleWord[]): [TitleWord, ...TitleWord[]][] =>
   splitWhere(words, (before, after) => after.gap !== 'none' || isKana(before) !== isKana(after))
 
 export const isKana = ({ text }: Pick<TitleWord, 'text'>): boolean =>
   /^(?:[\p{sc=Hiragana}\p{sc=Katakana}ー]\p{M}*)+$/u.test(text)
 
-/** The texts of the words, joined. */
 export const textOf = (words: readonly TitleWord[]): string => words.map(({ text }) => text).join('')
 
-/** The length in code points, the unit of edit distance in Elasticsearch. */
+/** Code points are the unit of edit distance in Elasticsearch. */
 export const lengthOf = (text: string): number => [...text].length
 
 const isAlphabetic = (text: string): boolean =>
   /^[\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}\p{sc=Armenian}\p{sc=Georgian}\p{sc=Hebrew}\p{sc=Arabic}]+$/u.test(text)
 
-/** Longer words are indexed in pieces: Elasticsearch's whitespace tokenizer splits terms above 255 UTF-16 units. */
+/** Longer words are indexed in pieces: the whitespace tokenizer splits terms above 255 UTF-16 units. */
 export const pieceLength = 50
-/** Adjacent words are joined only if the joined term has at least this length: "goat" does not find "go at". */
+/** "goat" does not find "go at". */
 export const minJoinedLength = 5
 const maxJoinedLength = 40
-/** The length of the shortest indexed beginning of a word. Only a longer text is searched as a half-typed word with a typo in it. */
+/** Of indexed beginnings of words. Only a longer text is searched as a half-typed word with a typo. */
 export const minStartLength = 5
 
 /**
  * - `words`: words; words joined by punctuation, as one word that begins at each of them; pairs of adjacent CJK characters; runs of kana
- * - `joined`: two and three adjacent words without the spaces between them; pairs of adjacent Hangul syllables
- * - `starts`: beginnings of words, for searches by a half-typed word with a typo
+ * - `joined`: two and three adjacent words without their spaces; pairs of adjacent Hangul syllables
  */
 type Terms = Readonly<Record<'words' | 'joined' | 'starts', readonly string[]>>
 
-/** The index terms of a title, at most a few times as long as the title. Grouped digits have the terms of both readings: 10,000 and 10000. */
+/** Grouped digits have the terms of both readings: 10,000 and 10000. */
 export function titleTerms(title: string): Terms {
   const terms = readings(titleWords(title)).map(termsOf)
   return {
@@ -149,14 +143,13 @@ export function titleTerms(title: string): Terms {
   }
 }
 
-/** How words can be read: as they are and, if digits are grouped, also with each number as one word. */
 function readings(words: readonly TitleWord[]): (readonly TitleWord[])[] {
   const joined = withGroupsJoined(words)
   return joined.length === words.length ? [words] : [words, joined]
 }
 
 function termsOf(words: readonly TitleWord[]): Terms {
-  // Words without a space between them: `state-of-the-art` is one run of four words.
+  // `state-of-the-art` is one run of four words.
   const runs = splitWhere(words, (before, after) => after.gap === 'space' || !isJoinable(before, after))
   return {
     words: unique([
@@ -185,7 +178,7 @@ const cjkTerms = (words: readonly TitleWord[]): string[] =>
     return [word.text, ...(next !== undefined && isSpelt(next) ? [pair(word, next)] : [])]
   })
 
-/** The term of two adjacent words, of which at least one is a CJK character. */
+/** The term of two words, one of them CJK. */
 export const pair = (before: TitleWord, after: TitleWord): string =>
   cut(before.text, pieceLength) + cut(after.text, pieceLength)
 
@@ -209,42 +202,41 @@ const startLengths = [5, 6, 7, 8, 9, 10, 11, 12]
 const startsOf = ({ text }: TitleWord): string[] =>
   isAlphabetic(text) ? startLengths.filter((length) => length < lengthOf(text)).map((length) => cut(text, length)) : []
 
-/** Pieces that overlap by half, so that any text of up to half a piece lies within one of them. */
+/** Overlapping by half: any text of up to half a piece lies within one. */
 const overlappingPieces = (text: string): string[] => piecesOf(text, pieceLength, 2)
 
-/** Splits a text into pieces, of which one begins every `step` letters; each is `stepsPerPiece * step` letters long. */
+/** A piece begins every `step` letters, and has `stepsPerPiece * step` letters. */
 export function piecesOf(text: string, step: number, stepsPerPiece = 1): string[] {
   const letters = [...text]
   const count = Math.max(1, Math.ceil(letters.length / step) - stepsPerPiece + 1)
   return Array.from({ length: count }, (_, at) => letters.slice(at * step, (at + stepsPerPiece) * step).join(''))
 }
 
-/** The first `length` characters. */
 const cut = (text: string, length: number): string => [...text].slice(0, length).join('')
 
 const unique = (terms: readonly string[]): string[] => [...new Set(terms)]
 
-/** A part of a search text without spaces: a word; words joined by punctuation or a change to digits; CJK characters with adjacent words; an emoji. */
+/** Without spaces: a word; words joined by punctuation or a change to digits; CJK characters with adjacent words; an emoji. */
 export type SoughtPart = readonly [TitleWord, ...TitleWord[]]
 
-/** English stop words: a title may lack these, but not the other words of a search. */
+/** English stop words, which a title may lack. */
 const optionalWords =
   /^(?:a|an|and|are|as|at|be|by|for|from|in|into|is|it|its|of|on|or|that|the|their|these|this|those|to|was|were|with)$/
 
-/** The distinct parts of each reading (`readings`) of a search text. Punctuation alone has no parts. */
+/** By reading. Punctuation alone has no parts. */
 export const soughtReadings = (typed: string): SoughtPart[][] =>
   readings(titleWords(typed)).map((words) => {
     const parts = splitWhere(words, areSeparateParts)
     return [...new Map(parts.map((part) => [textOf(part), part])).values()]
   })
 
-/** The parts that a title must have: all but stop words. The last part is required, too, because it may be a half-typed longer word. */
+/** All parts but stop words. The last is required, too: it may be a half-typed longer word. */
 export function requiredParts(parts: readonly SoughtPart[]): readonly SoughtPart[] {
   const isOptional = (part: SoughtPart): boolean => part.length === 1 && optionalWords.test(part[0].text)
   return parts.every(isOptional) ? parts : parts.filter((part, at) => at === parts.length - 1 || !isOptional(part))
 }
 
-/** Whether a word is searched for inside other words, too: it is long enough, and no punctuation stands right before it. */
+/** Whether a word is also searched for inside other words. */
 export const mayStandInside = ({ kind, text, isMarked }: TitleWord): boolean =>
   !isMarked && ((kind === 'letters' && lengthOf(text) >= 3) || (kind === 'hangul' && lengthOf(text) >= 2))
 
@@ -252,7 +244,7 @@ export const mayStandInside = ({ kind, text, isMarked }: TitleWord): boolean =>
 export const minWordLength = 4
 const longWordLength = 8
 
-/** How many letters of a searched word may be wrong, missing, added or transposed. 0 for words with digits, `+` or `#`. */
+/** Letters that may be wrong, missing, added or transposed. */
 export function allowedMistakes(text: string): 0 | 1 | 2 {
   const length = lengthOf(text)
   if (length < minWordLength || length > pieceLength || /[\p{N}+#]/u.test(text)) return 0
@@ -261,7 +253,6 @@ export function allowedMistakes(text: string): 0 | 1 | 2 {
   return /^\p{sc=Hangul}+$/u.test(text) || length >= longWordLength ? 1 : 0
 }
 
-/** Whether two adjacent words belong to two parts (`SoughtPart`). */
 const areSeparateParts = (before: TitleWord, after: TitleWord): boolean =>
   after.gap === 'space' ||
   before.kind === 'emoji' ||

@@ -8,21 +8,19 @@ export const passed: CheckOutcome = { ok: true }
 export const failed = (problem: string): CheckOutcome => ({ ok: false, problem })
 export const problemIn = (outcome: CheckOutcome): string | undefined => (outcome.ok ? undefined : outcome.problem)
 
-/** Checks that something works, such as an engine. A rejection counts as a failure. */
+/** A rejection counts as a failure. */
 export type Check = (signal: AbortSignal) => Promise<CheckOutcome>
 
 export type Checks = Readonly<Record<string, Check>>
 
 export type CheckResult = CheckOutcome & { readonly name: string }
 
-/** A check that has not answered by then has failed. */
 const deadlineMs = 2_000
-/** `untilHealthy` pauses between attempts, briefly at first, because engines usually answer while a process starts. */
+/** Brief at first: engines usually answer while a process starts. */
 const firstPauseMs = 50
 const longestPauseMs = 1_000
-/** An outcome is returned for this long before its check runs again. */
+/** For this long, an outcome is returned again. */
 const freshMs = 1_000
-/** More than a process has. */
 const maxChecks = 100
 
 /** Resolves once all checks pass at the same time. Rejects once `signal` aborts. */
@@ -39,14 +37,13 @@ export async function untilHealthy(checks: Checks, signal: AbortSignal): Promise
   }
 }
 
-/** The checks of a process, for `/readyz` and metrics. */
 export class Health {
   readonly #checks = new Map<string, Check>()
-  /** Runs a check by its name, or returns its outcome if it is fresh. A running check is not started again, even if it ignores its signal. */
+  /** Runs a check by its name unless its outcome is fresh. A running check is not started again, even if it ignores its signal. */
   readonly #outcomes: LRUCache<string, CheckOutcome>
   readonly #isDecisive: (name: string) => boolean
 
-  /** `isDecisive`: whether a process is not ready while the check of this name fails. */
+  /** `isDecisive`: while this check fails, the process is not ready. */
   constructor(now: () => number, isDecisive: (name: string) => boolean = () => true) {
     this.#isDecisive = isDecisive
     const fetchMethod = async (name: string): Promise<CheckOutcome | undefined> =>
@@ -60,7 +57,7 @@ export class Health {
     for (const [name, check] of Object.entries(checks)) this.#checks.set(name, check)
   }
 
-  /** The outcomes of all checks, at most a second old, in the order in which they were added. */
+  /** At most a second old, in the order of adding. */
   async results(): Promise<readonly CheckResult[]> {
     return await Promise.all([...this.#checks.keys()].map(async (name) => ({ name, ...(await this.#outcomeOf(name)) })))
   }

@@ -2,16 +2,16 @@ import { errors } from '@elastic/transport'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { escapeOf } from '../json/iJson.ts'
 
-/** Logs JSON lines, and errors without data that was sent or stored. */
+/** Logs errors without data that was sent or stored. */
 export const createLog = ({ name, level }: { name: string; level: string }, stream: DestinationStream): Logger =>
   pino({ level, base: { name }, serializers: { err: (error: unknown) => describeError(error) } }, stream)
 
-/** How many causes of an error, and their causes, are logged: a chain of causes may be circular. */
+/** A chain of causes may be circular. */
 const maxDepth = 4
-/** Errors whose messages quote the text that could not be parsed. */
+/** Their messages quote the text that could not be parsed. */
 const quotingErrors = new Set(['SyntaxError', 'SerializationError', 'DeserializationError'])
 
-/** A summary without data that was sent, read or stored. */
+/** Without data that was sent, read or stored. */
 export function summaryOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error
   if (error instanceof errors.ResponseError)
@@ -36,10 +36,7 @@ type Refusal = { readonly type?: unknown; readonly reason?: unknown; readonly ca
 const kindOf = (type: unknown): string | undefined =>
   typeof type === 'string' && /^\w+$/.test(type) ? type : undefined
 
-/**
- * An error for the log, without what clients attach to errors: the Redis client attaches a command's arguments, such as a password; the Elasticsearch client
- * attaches the bodies of request and response, even to messages.
- */
+/** Clients attach data to errors: Redis the arguments of a command, such as a password; Elasticsearch the bodies of request and response, even in messages. */
 function describeError(error: unknown, depth = 0): Readonly<Record<string, unknown>> {
   if (!(error instanceof Error)) return { type: typeof error }
   const code = 'code' in error ? error.code : undefined
@@ -54,15 +51,14 @@ function describeError(error: unknown, depth = 0): Readonly<Record<string, unkno
   }
 }
 
-/** The stack without its first lines, which repeat the message. */
+/** The stack's first lines repeat the message. */
 const framesOf = ({ stack = '' }: Error): string => (stack.match(/^[ \t]+at .*/gm) ?? []).join('\n')
 
-/** Control characters, and Unicode's line ends. */
 const unprintable = /[\p{C}\p{Zl}\p{Zp}]/gu
 
 /** One line, safe for a terminal: control characters become U+FFFD. */
 export const printable = (text: string): string => text.replace(unprintable, '\ufffd')
 
-/** A line of JSON, safe for a terminal: control characters become escapes. */
+/** JSON, safe for a terminal: control characters become escapes. */
 export const jsonLine = (value: unknown): string =>
   `${JSON.stringify(value).replace(unprintable, (character) => character.split('').map(escapeOf).join(''))}\n`

@@ -2,12 +2,12 @@ import { channel } from 'node:diagnostics_channel'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client'
 import type { Health } from './health.ts'
 
-/** Of a gauge; undefined if it has no value at present, and is left out of the scrape. */
+/** Undefined leaves the sample out of the scrape. */
 type Value = number | undefined
 export type Sample = readonly [labels: Readonly<Record<string, string | number>>, value: Value]
 type ReadSamples = () => readonly Sample[] | Promise<readonly Sample[]>
 
-/** Makes metrics in a registry. Each scrape calls the functions `read` of the gauges. */
+/** Makes metrics in a registry; each scrape calls `read`. */
 export function metricsIn(registry: Registry) {
   const registers = [registry]
   const labelledGauge = (name: string, help: string, labelNames: string[], read: ReadSamples): Gauge =>
@@ -39,7 +39,7 @@ export function metricsIn(registry: Registry) {
   }
 }
 
-/** Adds the default metrics of prom-client, and the readiness of the process. Publishes the registry on a channel of Node, where exporters find it. */
+/** Adds the default metrics of prom-client, and readiness. Publishes the registry on a channel of Node, where exporters find it. */
 export function processMetrics(registry: Registry, health: Pick<Health, 'results' | 'isReady'>): void {
   collectDefaultMetrics({ register: registry })
   channel('tidemark.metrics').publish({ metrics: registry })

@@ -7,7 +7,7 @@ export class Html extends String {
 /** `Html` is inserted as it is, text escaped, lists item by item; null, undefined and booleans as nothing. */
 type Value = Html | string | number | boolean | null | undefined | readonly Value[]
 
-/** A tag for templates, html`<p>${text}</p>`: escapes every value that is not `Html`, for elements and quoted attributes. */
+/** A tag for templates: escapes values for elements and quoted attributes. */
 export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
   return new Html(parts.map((part, at) => part + (at < values.length ? textOf(values[at]) : '')).join(''))
 }
@@ -19,10 +19,7 @@ function textOf(value: Value): string {
   return String(value).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
-/**
- * The header `Content-Security-Policy`: styles, scripts and images of the page's own origin only, no framing. `more`: further directives, also in place of the
- * first six.
- */
+/** Only files of the page's own origin, no framing. `more`: further directives, also in place of the first ones. */
 export const contentSecurityPolicy = (more: Readonly<Record<string, string>>): string =>
   Object.entries({
     'default-src': "'none'",
@@ -37,19 +34,15 @@ export const contentSecurityPolicy = (more: Readonly<Record<string, string>>): s
     .map(([directive, sources]) => `${directive} ${sources}`)
     .join('; ')
 
-/** The paths from which a page loads its files. */
 export type AssetPaths = { readonly style: string; readonly script: string; readonly icon: string }
 
 type HtmlDocument = {
-  /** A BCP 47 tag. */
+  /** BCP 47. */
   readonly language: string
   readonly title: string
   readonly assets: Pick<AssetPaths, 'style' | 'icon'>
-  /** Further elements of `<head>`. */
   readonly head: Html | ''
-  /** The name at the beginning of the bar above the page, and where it leads. */
   readonly brand: { readonly name: string; readonly href: string }
-  /** The content at the end of the bar. */
   readonly barEnd: Html
   readonly main: Html
 }

@@ -1,15 +1,13 @@
 import { type Html, html } from './html.ts'
 
-/** The texts of pages in one language. */
 type Catalogue = {
-  /** A BCP 47 tag. */
+  /** BCP 47. */
   readonly language: string
   readonly languageName: string
-  /** The accessible name of the element that switches the language. */
   readonly languageSwitch: string
 }
 
-/** The catalogue for the first of `tags` whose primary language is available (`zh-TW` gets simplified Chinese); otherwise the first catalogue. */
+/** The catalogue for the first of `tags` whose primary language is available (`zh-TW` gets simplified Chinese); otherwise the first one. */
 export function preferredOf<Texts extends Catalogue>(
   catalogues: readonly [Texts, ...Texts[]],
   tags: readonly (string | undefined)[],
@@ -21,7 +19,7 @@ export function preferredOf<Texts extends Catalogue>(
   return available.find((catalogue) => catalogue !== undefined) ?? catalogues[0]
 }
 
-/** Names the `current` language, and links to `path` in the others. */
+/** Links to `path` in the other languages. */
 export const languageSwitch = (catalogues: readonly Catalogue[], current: Catalogue, path: string): Html =>
   html`<nav class="hstack" aria-label="${current.languageSwitch}">${catalogues.map(({ language, languageName }) =>
     language === current.language

@@ -7,7 +7,7 @@ import type { AssetPaths } from './html.ts'
 
 type Headers = Readonly<Record<string, string>>
 
-/** A file that the process has in memory, and answers with `respondWithFile`. */
+/** A file in memory, answered with `respondWithFile`. */
 export interface StaticFile {
   /** A file extension, from which Koa derives `Content-Type`. */
   readonly type: string
@@ -35,7 +35,7 @@ const digestOf = (text: string): string => hash('sha256', text, 'base64url').sli
 
 const oat = createRequire(import.meta.url).resolve('@knadh/oat/oat.min.css')
 
-/** Oat (https://oat.ink), then the shared base.css, then the `own` files of the pages. */
+/** Oat (https://oat.ink), the shared base.css, then the `own` files. */
 export const readStyle = (...own: URL[]): string => readText(oat, new URL('assets/base.css', import.meta.url), ...own)
 
 export const readIcon = (): string => readText(new URL('assets/icon.svg', import.meta.url))
@@ -45,14 +45,10 @@ export const readText = (...files: readonly (string | URL)[]): string =>
 
 type PageAssets = {
   readonly paths: AssetPaths
-  /** By path. */
   readonly files: ReadonlyMap<string, StaticFile>
 }
 
-/**
- * The style, script and icon that every page of an area loads. Browsers may cache them for ever: a path contains the digest of its file, so a changed file has
- * another path.
- */
+/** Browsers may cache these for ever: a path contains the digest of its file. */
 export function pageAssets(folder: string, styleText: string, scriptText: string): PageAssets {
   const files = new Map<string, StaticFile>()
   const add = (type: 'css' | 'js' | 'svg', text: string): string => {
@@ -64,14 +60,11 @@ export function pageAssets(folder: string, styleText: string, scriptText: string
   return { paths, files }
 }
 
-/**
- * Whether `If-None-Match` names the ETag, by weak comparison; `*` names all. `no-cache` of a request is ignored: it addresses caches, and `fetch` sends it with
- * every `If-None-Match`.
- */
+/** By weak comparison; `*` names all. `no-cache` of a request is ignored: it addresses caches, and `fetch` sends it with every `If-None-Match`. */
 export const namesEtag = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.trim() === '*' || ifNoneMatch.includes(etag.replace(/^W\//, ''))
 
-/** Answers 304 if the client has the file, otherwise with its bytes, compressed if the client accepts it. */
+/** 304 if the client has the file, otherwise its bytes. */
 export function respondWithFile(ctx: ParameterizedContext, file: StaticFile): void {
   ctx.set(file.headers)
   if (namesEtag(ctx.get('If-None-Match'), file.etag)) {

@@ -3,10 +3,9 @@ import { isIPv6 } from 'node:net'
 import { Command } from 'commander'
 
 /**
- * The health check of a container, and for people. Exits with 0 if the admin port answers with a success status, or there is no admin port
- * (`ADMIN_PORT=0`). Otherwise prints the failed checks, and exits with 1; without `ADMIN_PORT`, with 78.
- *
- * Docker restarts a container whose process ends, but not an unhealthy one. So the command kills a process that accepts connections and never answers.
+ * The health check of a container. Exits with 0 if the admin port answers with a success status, or there is none (`ADMIN_PORT=0`). Otherwise prints the failed
+ * checks, and exits with 1; without `ADMIN_PORT`, with 78.
+ * Docker does not restart an unhealthy container, only one whose process ends. So this kills a process that accepts connections and never answers.
  */
 export const command = new Command().argument('<path>', '/livez or /readyz').action(async (path: string) => {
   const port = process.env['ADMIN_PORT']
@@ -22,17 +21,13 @@ export const command = new Command().argument('<path>', '/livez or /readyz').act
   process.exitCode = answer === 'yes' ? 0 : 1
 })
 
-/** `silence`: the process accepts connections, and never answers. */
 type Answer = 'yes' | 'no' | 'silence'
-/** The member `checks` in the answer of `/readyz`: name of a check → its outcome. */
 type CheckResults = Readonly<Record<string, { readonly ok: boolean; readonly problem?: string }>>
 
 const attempts = 3
 const attemptMs = 5_000
 
-/**
- * Tries again after a timeout, because a container that was paused needs a moment. Not if the connection is refused: then the process is starting or ending.
- */
+/** A container that was paused needs a moment; a process that refuses the connection is starting or ending. */
 async function requestHealth(url: string): Promise<Answer> {
   for (let attempt = 0; attempt < attempts; attempt++)
     try {
@@ -49,7 +44,7 @@ async function requestHealth(url: string): Promise<Answer> {
   return 'silence'
 }
 
-/** Kills the children of the container's init. Without an init the service is process 1, which nothing inside the container can kill. */
+/** The service is a child of the container's init. Without one it is process 1, which nothing inside the container can kill. */
 async function killService(): Promise<void> {
   const isRunByDocker = process.ppid === 0
   if (!isRunByDocker) return

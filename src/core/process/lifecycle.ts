@@ -16,15 +16,11 @@ import { type Lifetime, lifetimeOf } from './lifetime.ts'
 import { readinessOf } from './readiness.ts'
 import { onStopSignals } from './stopSignals.ts'
 
-/** What a process returns once it has started. */
 export type Started = {
-  /** Further checks for `/readyz`. */
   readonly checks: Checks
-  /** Pages besides `/livez`, `/readyz` and `/metrics`. */
   pages?(health: Health): AdminPages
 }
 
-/** What a process gets in order to start. */
 export type Service = Pick<Lifetime, 'signal' | 'release' | 'fail'> & {
   readonly config: Config
   readonly engines: Engines
@@ -32,16 +28,14 @@ export type Service = Pick<Lifetime, 'signal' | 'release' | 'fail'> & {
   readonly metrics: Registry
 }
 
-/** What a process that serves clients gets. */
 export type ClientService = Service & {
-  /** Waits until the checks pass, for three seconds at most. The process awaits this before it listens (`readiness.ts`). */
+  /** Waits until the checks pass, for three seconds at most; to be awaited before listening (`readiness.ts`). */
   untilAble(checks: Checks): Promise<void>
 }
 
 /** EX_CONFIG of sysexits.h. */
 const configExitCode = 78
 
-/** A process without `port` has an admin port only. */
 type DefaultPorts = { readonly port?: number; readonly adminPort: number }
 
 type ServiceOptions = DefaultPorts & {
@@ -79,13 +73,12 @@ async function runService(options: ServiceOptions): Promise<void> {
     await start(options, checkedConfig, lifetime, log)
     log.info('started')
   } catch (error) {
-    // Another process may have opened the port since `listeningProblems` checked it.
+    // Another process may have opened the port since `listeningProblems`.
     const isListenError = error instanceof Error && 'syscall' in error && error.syscall === 'listen'
     lifetime.fail(error, isListenError ? configExitCode : 1)
   }
 }
 
-/** Opens the admin port, then starts the process. */
 async function start(
   options: ServiceOptions,
   checkedConfig: CheckedConfig,
@@ -107,7 +100,7 @@ async function start(
       server.closeAllConnections()
     })
   }
-  // An engine that was unreachable at the first probe may reject a setting later.
+  // An unreachable engine may reject a setting later.
   for (const engine of unreachable)
     probeLater(engine, signal).then(
       (outcome) => {
@@ -127,7 +120,7 @@ const jsonHeaders = { 'Content-Type': 'application/json' }
 
 const pagesOf = (health: Health, metrics: Registry): AdminPages =>
   new Map([
-    // Always answers 200, because the process exits after a fatal error.
+    // The process exits after a fatal error.
     ['/livez', async () => ({ status: 200, headers: jsonHeaders, body: '{"status":"live"}\n' })],
     [
       '/readyz',
@@ -143,13 +136,13 @@ const pagesOf = (health: Health, metrics: Registry): AdminPages =>
     ],
   ])
 
-/** A configuration that no engine has rejected so far. `unreachable`: the engines that have not answered the probe, and may still reject it. */
+/** `unreachable`: engines that have not answered the probe, and may still reject the configuration. */
 type CheckedConfig = { readonly config: Config; readonly unreachable: readonly EngineProbe[] }
 
-/** Reads the configuration. If settings are invalid or an engine rejects one, writes every problem to stderr and exits with 78. Ignores unreachable engines. */
+/** If settings are invalid or an engine rejects one, writes every problem to stderr and exits with 78. Ignores unreachable engines. */
 export const configOrExit = async (needs: readonly Need[]): Promise<Config> => (await checkedConfigOrExit(needs)).config
 
-/** `ports`: of a service; a command has none. */
+/** `ports`: of a service only. */
 async function checkedConfigOrExit(needs: readonly Need[], ports?: DefaultPorts): Promise<CheckedConfig> {
   const read = readConfig(process.env, needs)
   if (!read.ok) return exitWith(read.problems)
@@ -173,7 +166,6 @@ function exitWith(problems: readonly Problem[]): never {
 
 const lineOf = ({ path, rule }: Problem): string => `${path} ${rule}`
 
-/** Ports and addresses on which the process cannot listen. */
 async function listeningProblems(config: Config, { port, adminPort }: DefaultPorts): Promise<Problem[]> {
   const servicePort = port === undefined ? undefined : (config.PORT ?? port)
   const admin = config.ADMIN_PORT ?? adminPort
@@ -190,7 +182,7 @@ async function listeningProblems(config: Config, { port, adminPort }: DefaultPor
   return problems.filter((problem) => problem !== undefined)
 }
 
-/** Listens on the address for a moment; undefined if that works. `names`: the variables of port and host. */
+/** Listens for a moment; undefined if that works. `names`: the variables of port and host. */
 async function problemAt(address: ListenAddress, names: { port: string; host: string }): Promise<Problem | undefined> {
   const server = createServer((socket) => socket.destroy())
   try {

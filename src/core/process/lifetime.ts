@@ -1,21 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 
-/** How long a process may take to close its resources. */
 const stopDeadlineMs = 8_000
 
 /** At its end, a process closes all resources, for eight seconds at most, then exits. */
 export interface Lifetime {
-  /** Aborts at the end, before the resources are closed. */
+  /** Aborts before the resources are closed. */
   readonly signal: AbortSignal
   readonly isStopping: () => boolean
-  /** Registers a resource to close at the end, last in, first out. */
+  /** Registers a resource to close, last in, first out. */
   readonly release: (resource: string, releaser: () => Promise<unknown>) => void
   /** Logs the error, and ends the process, by default with exit code 1. */
   readonly fail: (error: unknown, exitCode?: number) => void
   /** Makes `/readyz` answer 503, and ends the process `drainMs` later. */
   readonly drain: (drainMs: number) => void
-  /** Ends the process, by default with exit code 0. A repeated call only changes the exit code, if one is given. */
+  /** A repeated call only changes the exit code, if one is given. */
   readonly end: (exitCode?: number) => void
 }
 
@@ -30,7 +29,7 @@ export function lifetimeOf(log: Logger): Lifetime {
     lastExitCode = exitCode
     if (signal.aborted) return
     stop.abort()
-    // `releaseAll` logs failures and does not reject, so `process.abort` is not expected.
+    // `releaseAll` does not reject, so `process.abort` is not expected.
     Promise.race([releaseAll(), sleep(stopDeadlineMs)]).then(() => {
       log.info('stopped')
       process.exit(lastExitCode)

@@ -9,13 +9,11 @@ import { AccountKeyStore } from '../redis/accountKeyStore.ts'
 import type { OnCommand } from '../redis/redis.ts'
 import type { ClientService, Service } from './lifecycle.ts'
 
-/** What is needed to open connections to engines. */
 export type Opening = Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'release'>
 
-/** What a process needs that opens connections and serves clients. */
 export type Serving = Opening & Pick<ClientService, 'untilAble'>
 
-/** Connects to Redis. Measures calls to Redis and `elasticsearch`, and closes both when the process ends. */
+/** Connects to Redis. Measures calls to it and to `elasticsearch`, and closes both at the end. */
 export function openStores({ config, engines, log, metrics, release }: Opening, elasticsearch?: Client) {
   const calls = measureCalls(metrics)
   if (elasticsearch !== undefined) {
@@ -28,7 +26,7 @@ export function openStores({ config, engines, log, metrics, release }: Opening, 
   return { redis, accountKeys: new AccountKeyStore(redis) }
 }
 
-/** Logs when the client marks a node as dead. The client alone sends its requests to another node, and reports nothing. */
+/** The client alone would use another node, and report nothing. */
 function logDeadNodes({ connectionPool: pool }: Client, log: Logger): void {
   const markDead = pool.markDead.bind(pool)
   pool.markDead = (node) => {
@@ -38,7 +36,7 @@ function logDeadNodes({ connectionPool: pool }: Client, log: Logger): void {
   }
 }
 
-/** Makes clients of Kafka, which are closed when the process ends. Each source has its own connection. */
+/** Clients of Kafka, closed when the process ends. */
 export function openKafka({ config, engines, log, release }: Omit<Opening, 'metrics'>) {
   const kafka = engines.kafka(config, log)
   release('kafka sink', () => kafka.sink.disconnect())
@@ -81,7 +79,7 @@ export function measureCalls(registry: Registry) {
   return { ofElasticsearch, ofRedis }
 }
 
-/** The label of a request's path: `search` of `/a,b/_search`, `index` of `/a`. Index names never begin with `_`. */
+/** `search` of `/a,b/_search`, `index` of `/a`. Index names never begin with `_`. */
 const callOf = (path: string): string => /\/_([a-z_]+)/.exec(path)?.[1] ?? 'index'
 
 function elasticsearchKind(error: Error): string {

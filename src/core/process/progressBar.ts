@@ -6,10 +6,9 @@ export interface ProgressBar {
   end(): void
 }
 
-/** How often progress is printed where there is no terminal. */
 const lineEveryMs = 10_000
 
-/** Shows progress with the time left: a bar on a terminal, otherwise a line every ten seconds. */
+/** Shows the time left: in a bar on a terminal, otherwise in a line every ten seconds. */
 export function startProgressBar(label: string, total: number, stream: NodeJS.WriteStream): ProgressBar {
   const format = `${label} {bar} {value} of {total}{eta_formatted}`
   const output = { stream, hideCursor: true, noTTYOutput: true, notTTYSchedule: lineEveryMs }
@@ -21,17 +20,15 @@ export function startProgressBar(label: string, total: number, stream: NodeJS.Wr
   }
 }
 
-/** The time left, such as `, 40s left`. Empty while it is unknown: cli-progress then passes a text instead of seconds. */
+/** Empty while unknown: cli-progress then passes a text instead of seconds. */
 const timeLeft = (eta: unknown, options: cliProgress.Options, roundedToMultipleOf: number): string =>
   typeof eta === 'number' ? `, ${cliProgress.Format.TimeFormat(eta, options, roundedToMultipleOf).trim()} left` : ''
 
-/** What a command shows while it runs. */
 export interface TerminalReport {
   /** Prints a line. Ends the bar. */
   step(text: string): void
-  /** Shows a bar; a new label or total begins a new one. */
+  /** A new label or total begins a new bar. */
   progress(label: string, done: number, total: number): void
-  /** Restores the terminal: call it after a failure, too. */
   end(): void
 }
 

@@ -2,28 +2,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Checks, failed, Health, passed, untilHealthy } from '../monitoring/health.ts'
 import type { Lifetime } from './lifetime.ts'
 
-/** A process that serves clients waits this long at most for its checks before it listens: while they fail, it could only answer 503. */
+/** Until its checks pass, a process could only answer 503. */
 const listensWithinMs = 3_000
 
-/** Decides what `/readyz` answers. */
 export interface Readiness {
   readonly health: Health
-  /**
-   * Adds checks. Waits until all have once passed at the same time, so that the process is able to answer clients; for three seconds at most, and not if
-   * `readinessOf` requires no checks.
-   */
+  /** Waits until all checks have once passed at the same time; for three seconds at most, and not if none are required. */
   readonly untilAble: (checks: Checks) => Promise<void>
-  /** Adds checks, and notes that the process has started. */
   readonly setStarted: (checks: Checks) => void
 }
 
 /**
  * A process is ready once it has started, and until it stops.
- *
- * A process without clients is also not ready while a check fails. A process with clients stays ready. Otherwise, at the outage of one engine, a load
- * balancer would remove every process, and refuse connections instead of passing on 503 and cached answers. But before such a process is ready for the first
- * time, all checks must pass once, so that a release that cannot work does not replace a release that works. This is not required if an engine was unreachable
- * at the start (`isEngineAway`).
+ * Without clients, it is not ready while a check fails. With clients, it stays ready: otherwise, at the outage of one engine, a load balancer would remove
+ * every process, and refuse connections instead of passing on 503 and cached answers. But all checks must have passed once, so that a release that cannot work
+ * does not replace one that works; not if an engine was unreachable at the start (`isEngineAway`).
  */
 export function readinessOf(servesClients: boolean, isEngineAway: boolean, lifetime: Lifetime): Readiness {
   let isStarted = false

@@ -1,10 +1,7 @@
-/**
- * A second signal within this time belongs to the first one: at Ctrl-C, a terminal signals npm and its child, and npm forwards the signal, so that the child
- * gets two within milliseconds.
- */
+/** A second signal within this time belongs to the first: at Ctrl-C, npm forwards the signal that the terminal sends to its child, too. */
 const sameSignalMs = 1_000
 
-/** Calls `stop` at the first SIGTERM or SIGINT, `force` at a later one. */
+/** `force`: at a later signal. */
 export function onStopSignals(stop: () => void, force: () => void): void {
   let firstAtMs: number | undefined
   const onSignal = (): void => {

@@ -1,22 +1,19 @@
 import { script } from './redis.ts'
 
 /*
- * Every account key is a record in Kafka; these scripts store its newest state in Redis. A team has ten places for keys (slots).
- *
- * A field of the hash `teamKeys` is `<position> <value>` of the key's newest record. The position is `<partition>/<offset>`; empty if unknown;
- * `-<epoch ms>` for a change whose record no indexer has read yet. The value is JSON as `accountKeyValue` renders it; Lua would lose digits of revisions, so
- * scripts never encode it. A slot that is reserved for a new key has an empty position and the value `{"revision":0,"reservedUntilMs":…}`.
- *
- * Once an indexer has read the record of a deletion, the deletion moves to the hash `deletedKeys`, which grows for ever, so that no script reads it whole.
- *
- * The hash `accountKey` of a digest has a field `<teamId>/<keyId>` → `FoundKey` for each live key (active, revoked or expired) with the digest. A key with
- * live records in two partitions has a second field, `<teamId>/<keyId> in another partition`: if one record is deleted, the other could bring the key
- * back. A digest with several fields is contested: no request is accepted with it.
+ * Every account key is a record in Kafka; these scripts store its newest state in Redis.
+ * A field of the hash `teamKeys` is `<position> <value>` of the key's newest record. The position is `<partition>/<offset>`; empty if unknown; `-<epoch ms>`
+ * for a change whose record no indexer has read yet. The value is JSON as `accountKeyValue` renders it; scripts never encode it, because Lua would lose digits
+ * of revisions. A reserved slot has an empty position and the value `{"revision":0,"reservedUntilMs":…}`.
+ * Once its record is read, a deletion moves to the hash `deletedKeys`, which grows for ever: no script reads it whole.
+ * The hash `accountKey` of a digest has a field `<teamId>/<keyId>` → `FoundKey` for each live key (active, revoked or expired). A key with live records in two
+ * partitions has a second field, `<teamId>/<keyId> in another partition`: if one record is deleted, the other could bring the key back. A digest with several
+ * fields is contested: no request is accepted with it.
  */
 
 /**
- * Lua `decode(field)`: parses a field of `teamKeys` or `deletedKeys`. Returns the value as a table (with `isDeleted` if its key is null), the position without
- * `-<epoch ms>`, and the value as text. A missing field is a state of revision 0.
+ * Returns the value of a field as a table (with `isDeleted` if its key is null), the position without `-<epoch ms>`, and the value as text. A missing field has
+ * revision 0.
  */
 const decode = `
 local function decode(field)
@@ -27,8 +24,8 @@ local function decode(field)
 end`
 
 /**
- * Lua `claim(digests, contested, digest, name, found, isSplit)`: adds the key `name` to the hash of its digest, or removes it if `found` is nil. Then
- * updates the set `contested`. `isSplit`: the key has live records in two partitions.
+ * Adds the key `name` to the hash of its digest, or removes it if `found` is nil, and updates `contested`. `isSplit`: the key has live records in two
+ * partitions.
  */
 const claim = `
 local function claim(digests, contested, digest, name, found, isSplit)
@@ -39,9 +36,8 @@ local function claim(digests, contested, digest, name, found, isSplit)
 end`
 
 /**
- * Stores a state of a key, `new`, unless the stored state, `old`, wins. A deletion wins, then the higher revision, then a revocation: concurrent writers may
- * make two states of one revision. Returns the two members of `ApplyResult` (accountKeyStore.ts). `isSplit`: the two states are records in two partitions, or
- * earlier ones were.
+ * Stores the state `new` unless the stored state, `old`, wins. A deletion wins, then the higher revision, then a revocation: concurrent writers may make two
+ * states of one revision. Returns the members of `ApplyResult` (accountKeyStore.ts).
  */
 export const applyScript = script(`${decode}${claim}
 local teamKeys, deletedKeys, digests, contested = unpack(KEYS)
@@ -84,7 +80,7 @@ if old.key and not (new.key and new.key.digest == old.key.digest) then claim(dig
 if new.key then claim(digests, contested, new.key.digest, name, found, split) end
 return {'applied'}`)
 
-/** Removes a key. Returns 0 and changes nothing if the position of the key's newest record is not the expected one. */
+/** Removes a key. Returns 0 and changes nothing if its newest record has another position. */
 export const forgetScript = script(`${decode}${claim}
 local teamKeys, digests, contested = unpack(KEYS)
 local name, id, expected = unpack(ARGV)
@@ -94,10 +90,7 @@ redis.call('HDEL', teamKeys, id)
 if entry.key then claim(digests, contested, entry.key.digest, name) end
 return 1`)
 
-/**
- * Reserves a slot of the team for the key `id` unless `max` are taken. The first state that is applied for the key replaces the slot. Also deletes expired
- * slots. Returns a `Reservation` (accountKeyStore.ts), or `incomplete` if Redis may lack keys.
- */
+/** Reserves a slot for the key `id` unless `max` are taken; deletes expired slots. Returns a `Reservation` (accountKeyStore.ts), or `incomplete`. */
 export const reserveScript = script(`${decode}
 local teamKeys, deletedKeys = unpack(KEYS)
 local id, now, untilMs, max = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
@@ -118,7 +111,7 @@ if isFull then return 'full' end
 redis.call('HSET', teamKeys, id, ' {"revision":0,"reservedUntilMs":' .. untilMs .. '}')
 return 'reserved'`)
 
-/** Ends a replay: from now on, Redis has every key. Returns 0 and changes nothing if the mark of the replay has expired, or Redis was flushed meanwhile. */
+/** Returns 0 and changes nothing if the mark of the replay has expired, or Redis was flushed meanwhile. */
 export const completeScript = script(`
 if redis.call('DEL', KEYS[2]) == 0 then return 0 end
 redis.call('SET', KEYS[1], ARGV[1])

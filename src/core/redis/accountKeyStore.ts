@@ -16,25 +16,19 @@ import type { RedisConnection } from './redis.ts'
 import { scanHashes } from './scanHashes.ts'
 
 /**
- * `incomplete`: keys are missing in Redis, so nothing was applied. `stale`: the same or a newer state is stored. `conflict`: another state of the same
- * revision is stored. `newest`: the stored state, if the caller must append its record again; otherwise undefined. Example: revision 3 is stored, and the
- * record of revision 2 comes later in the topic, so compaction would leave only revision 2. Or the record of a stored deletion may never have been appended.
+ * `incomplete`: Redis may lack keys, so nothing was applied. `stale`: the same or a newer state is stored. `conflict`: another state of the same revision is
+ * stored. `newest`: the stored state, if the caller must append its record again: compaction would otherwise leave that of a lower revision, or the record of a
+ * stored deletion was perhaps never appended.
  */
 export type ApplyResult = {
   readonly kind: 'applied' | 'incomplete' | 'stale' | 'conflict'
   readonly newest: AccountKeyState | undefined
 }
 
-/**
- * The result of reserving one of a team's slots for a key. `full`: other keys fill all slots. `held`: the key exists, so it has its slot. `surplus`: the key
- * exists, and others fill all slots: it is an eleventh key. `deleted`: the key was deleted.
- */
+/** `full`: other keys fill all slots. `held`: the key exists. `surplus`: the key exists, as an eleventh one. */
 type Reservation = 'reserved' | 'full' | 'held' | 'surplus' | 'deleted'
 
-/**
- * A digest of several live keys, or of one key with records in two partitions: no request is accepted with it. `keys`: `<teamId>/<keyId>`, and
- * `<teamId>/<keyId> in another partition`.
- */
+/** `keys`: the fields of its hash `accountKey`. */
 export type ContestedDigest = { readonly digest: Digest; readonly keys: readonly string[] }
 
 /** Redis is new or has lost data, and no indexer has replayed the account keys since. */
@@ -45,7 +39,6 @@ export class AccountKeysIncomplete extends Error {
   }
 }
 
-/** A replay (an indexer copies every account key from Kafka into Redis) that takes longer must be repeated. */
 const replayLifeMs = 3_600_000
 
 type ApplyReply = readonly [kind: ApplyResult['kind'], newest?: string | null]
@@ -61,7 +54,7 @@ export class AccountKeyStore {
     this.#redis = redis
   }
 
-  /** The present run of Redis (`runIn` in redis.ts); undefined while the store is not complete. */
+  /** Undefined while the store is not complete. */
   async runIfComplete(): Promise<string | undefined> {
     const { client, keys, runId } = this.#redis
     const completeRunId = await client.get(keys.accountKeysComplete)
@@ -73,8 +66,8 @@ export class AccountKeyStore {
   }
 
   /**
-   * Stores a state of a key unless a newer one is stored. `position`: the position of the state's record; `-<epoch ms>` of now if the record is still to be
-   * appended; left out if it is unknown. `when complete`: nothing is stored while the store is not complete.
+   * Stores a state of a key unless a newer one is stored. `position`: of its record; `-<epoch ms>` of now if the record is still to be appended; left out if
+   * unknown. `when complete`: stores nothing while the store is not complete.
    */
   async apply(
     teamId: TeamId,
@@ -92,10 +85,7 @@ export class AccountKeyStore {
     return { kind, newest: newest == null ? undefined : (JSON.parse(newest) as AccountKeyState) }
   }
 
-  /**
-   * Reserves one of the team's ten slots until `untilMs` (epoch ms), for a key whose record follows. Rejects with `AccountKeysIncomplete` while the store is
-   * not complete.
-   */
+  /** Reserves a slot until `untilMs` (epoch ms) for a key whose record follows. Rejects with `AccountKeysIncomplete`. */
   async reserve(teamId: TeamId, keyId: EntityId, nowMs: number, untilMs: number): Promise<Reservation> {
     const { keys, runId } = this.#redis
     const values = [keyId, nowMs, untilMs, maxKeysPerTeam, keys.accountKeysComplete, runId() ?? '']
@@ -105,40 +95,40 @@ export class AccountKeyStore {
     return reply
   }
 
-  /** The team's live keys: active, revoked or expired. */
+  /** Active, revoked or expired. */
   async list(teamId: TeamId): Promise<AccountKey[]> {
     const fields = await this.#readTeamKeys(teamId)
     return Object.values(fields).flatMap((field) => readField(field)?.key ?? [])
   }
 
-  /** The keys (null if deleted) that changed before `beforeMs` (epoch ms), and whose record no indexer has read yet. */
+  /** Keys (null if deleted) that changed before `beforeMs` (epoch ms), and whose record no indexer has read yet. */
   async unreadChanges(teamId: TeamId, beforeMs: number): Promise<[EntityId, AccountKey | null][]> {
     const fields = await this.#readTeamKeys(teamId)
     const unreadFields = Object.entries(fields).filter(([, field]) => {
-      // Such as `-1795860000000 {"revision":2,…}`; of other fields NaN, which is not below any time.
+      // Of other fields NaN, which is not below any time.
       const changedAtMs = Number(/^-(\S+) /.exec(field)?.[1])
       return changedAtMs < beforeMs
     })
     return unreadFields.map(([id, field]) => [id as EntityId, readField(field)?.key ?? null])
   }
 
-  /** The newest state of a key; undefined if the key is unknown or only has a reserved slot. */
+  /** Undefined if the key is unknown or only has a reserved slot. */
   async find(teamId: TeamId, keyId: EntityId): Promise<AccountKeyState | undefined> {
-    // In this order: if the key is deleted meanwhile, it moves from `teamKeys` to `deletedKeys`, and is found there.
+    // In this order: a key that is deleted meanwhile moves from `teamKeys` to `deletedKeys`, and is found there.
     const [field, deleted] = await this.#readComplete(({ client, keys }) =>
       Promise.all([keys.teamKeys(teamId), keys.deletedKeys(teamId)].map((name) => client.hget(name, keyId))),
     )
     return readField(field ?? deleted ?? '')
   }
 
-  /** Key → time of its last use, up to a minute too early. Leaves out keys without a use. For display only: Redis may lose times. */
+  /** Up to a minute too early; Redis may lose times. */
   async lastUse(teamId: TeamId): Promise<ReadonlyMap<EntityId, Instant>> {
     const { client, keys } = this.#redis
     const uses = Object.entries(await client.hgetall(keys.lastUse(teamId)))
     return new Map(uses.map(([keyId, epochMs]) => [keyId as EntityId, toInstant(Number(epochMs))]))
   }
 
-  /** At most `max` contested digests, with at most `max` keys of each. */
+  /** At most `max`, with at most `max` keys of each. */
   async contestedDigests(max: number): Promise<ContestedDigest[]> {
     const { client, keys } = this.#redis
     const digests = ((await client.smembers(keys.contestedDigests)) as Digest[]).sort().slice(0, max)
@@ -146,12 +136,11 @@ export class AccountKeyStore {
     return digests.map((digest, at) => ({ digest, keys: (claims[at] ?? []).sort().slice(0, max) }))
   }
 
-  /** Key → position of its record, for every live key whose record an indexer has read. */
+  /** Positions of all live keys whose record an indexer has read. */
   async readPositions(): Promise<Map<DocumentId, AppendPosition>> {
     const positions = new Map<DocumentId, AppendPosition>()
     for await (const [teamId, fields] of scanHashes(this.#redis, this.#redis.keys.teamKeys('')))
       for (const [keyId, field] of Object.entries(fields)) {
-        // Such as `0000000001/0000000000000000042 {"revision":2,…}`.
         const [position] = /^\d+\/\d+(?= )/.exec(field) ?? []
         if (position !== undefined)
           positions.set(documentId(teamId as TeamId, keyId as EntityId), position as AppendPosition)
@@ -159,7 +148,7 @@ export class AccountKeyStore {
     return positions
   }
 
-  /** Removes a live key whose record at `position` is no longer in the topic. Resolves with false if the key has another position by now. */
+  /** Removes a live key whose record at `position` is no longer in the topic; false if the key has another position by now. */
   async forget(id: DocumentId, position: AppendPosition): Promise<boolean> {
     const { keys } = this.#redis
     const names = [keys.teamKeys(teamIdOf(id)), keys.accountKey(''), keys.contestedDigests]
@@ -167,8 +156,8 @@ export class AccountKeyStore {
   }
 
   /**
-   * Call this before a replay reads the first key; `token` is unique to the replay. After the last key, call `complete` of the result. It resolves with false
-   * if Redis may have lost keys meanwhile, or the replay took more than an hour: then the replay must be repeated.
+   * Call this with a unique `token` before a replay reads the first key, and `complete` of the result after the last. False: Redis may have lost keys, or it
+   * took more than an hour, so the replay must be repeated.
    */
   async beginReplay(token: string): Promise<{ complete(): Promise<boolean> }> {
     const { client, keys, runId } = this.#redis
@@ -182,11 +171,10 @@ export class AccountKeyStore {
     return { complete }
   }
 
-  /** Key id → field of `teamKeys` (accountKeyScripts.ts). */
   #readTeamKeys = (teamId: TeamId): Promise<Record<string, string>> =>
     this.#readComplete(({ client, keys }) => client.hgetall(keys.teamKeys(teamId)))
 
-  /** Rejects with `AccountKeysIncomplete` unless the store is complete before and after the read: Redis may lose all keys in between. */
+  /** Checks before and after the read: Redis may lose all keys in between. */
   async #readComplete<T>(read: (redis: RedisConnection) => Promise<T>): Promise<T> {
     const [before, result, after] = await Promise.all([this.isComplete(), read(this.#redis), this.isComplete()])
     if (before && after) return result
@@ -194,7 +182,7 @@ export class AccountKeyStore {
   }
 }
 
-/** The part of an account key that Redis stores for look-ups by its digest. */
+/** What look-ups by digest need. */
 export const foundKeyOf = (teamId: TeamId, keyId: EntityId, { state, expiresAt }: AccountKey): FoundKey => ({
   teamId,
   keyId,
@@ -202,7 +190,7 @@ export const foundKeyOf = (teamId: TeamId, keyId: EntityId, { state, expiresAt }
   expiresAtMs: expiresAt == null ? null : Date.parse(expiresAt),
 })
 
-/** Parses a field of `teamKeys` or `deletedKeys` (accountKeyScripts.ts); undefined for a reserved slot and an empty text. */
+/** Undefined for a reserved slot and an empty text. */
 export function readField(field: string): AccountKeyState | undefined {
   const value = field.slice(field.indexOf(' ') + 1)
   const state = value === '' ? undefined : (JSON.parse(value) as AccountKeyState)

@@ -1,15 +1,12 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
 import { type RedisConnection, script } from './redis.ts'
 
-/*
- * A rebuild fills a new generation: four indices that will serve together. Redis announces it, so that other processes, its members (rebuildMembers.ts), can
- * help to fill the indices.
- */
+/* A rebuild announces its generation in Redis, so that its members (rebuildMembers.ts) can help to fill it. */
 
-/** `tag`: of the generation. `holder`: the id of the rebuild, a part of the names of its write aliases. */
+/** `holder`: the id of the rebuild, a part of the names of its write aliases. */
 export type AnnouncedRebuild = { readonly tag: GenerationTag; readonly holder: string }
 
-/** Announces a rebuild for `lifeMs`. Replaces the announcement of another rebuild. */
+/** Lasts `lifeMs`; replaces the announcement of another rebuild. */
 export async function announceRebuild(
   { client, keys }: RedisConnection,
   rebuild: AnnouncedRebuild,
@@ -18,7 +15,7 @@ export async function announceRebuild(
   await client.set(keys.announcedRebuild, textOf(rebuild), 'PX', lifeMs)
 }
 
-/** Undefined if no rebuild is announced, or Redis has lost the announcement. */
+/** Undefined if none is announced, or Redis has lost it. */
 export async function readAnnouncedRebuild({ client, keys }: RedisConnection): Promise<AnnouncedRebuild | undefined> {
   const text = await client.get(keys.announcedRebuild)
   return text === null ? undefined : (JSON.parse(text) as AnnouncedRebuild)
@@ -26,7 +23,7 @@ export async function readAnnouncedRebuild({ client, keys }: RedisConnection): P
 
 const withdrawScript = script(`if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end return 1`)
 
-/** Withdraws the announcement of this rebuild. The announcement of a later rebuild stays. */
+/** The announcement of a later rebuild stays. */
 export async function withdrawRebuild(redis: RedisConnection, rebuild: AnnouncedRebuild): Promise<void> {
   await withdrawScript(redis, [redis.keys.announcedRebuild], [textOf(rebuild)])
 }

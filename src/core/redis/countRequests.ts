@@ -2,10 +2,10 @@ import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import type { CountRequests } from './keyLookups.ts'
 import type { RedisConnection } from './redis.ts'
 
-/** A key's rate-limit window. It begins with the first request after the end of the last window. */
+/** Begins with the first request after the end of the last window. */
 export const windowSeconds = 60
 
-/** Counts requests in Redis, so that all API processes share the window of a key. Requests above `limit` are counted, too. */
+/** In Redis, so that all API processes share a key's window. Requests above `limit` are counted, too. */
 export function countRequests({ client, keys }: RedisConnection, limit: number): CountRequests {
   const limiter = new RateLimiterRedis({
     storeClient: client,
@@ -19,7 +19,7 @@ export function countRequests({ client, keys }: RedisConnection, limit: number):
   }
 }
 
-/** Above the limit, `consume` rejects with its result instead of an error. */
+/** Above the limit, `consume` rejects with its result. */
 function resultIn(rejection: unknown): RateLimiterRes {
   if (rejection instanceof RateLimiterRes) return rejection
   throw rejection

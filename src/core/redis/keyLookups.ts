@@ -10,22 +10,20 @@ import {
 } from './listVersions.ts'
 import { type RedisConnection, script } from './redis.ts'
 
-/** An account key as a look-up finds it, perhaps revoked or expired. `expiresAtMs` (epoch ms) is null for a key without expiry. */
+/** Perhaps revoked or expired. `expiresAtMs` (epoch ms): null without expiry. */
 export type FoundKey = { teamId: TeamId; keyId: EntityId; state: 'active' | 'revoked'; expiresAtMs: number | null }
 
 export const isValid = ({ state, expiresAtMs }: FoundKey, nowMs: number): boolean =>
   state === 'active' && (expiresAtMs === null || nowMs < expiresAtMs)
 
-/** The rate-limit window of a key: how many requests it has had, and how long it still lasts. */
 export type RequestWindow = { readonly requests: number; readonly leftMs: number }
 
-/** Counts `requests` requests of the key `<teamId>/<keyId>`. Resolves with the window after the last of them. */
+/** `key`: `<teamId>/<keyId>`. Resolves with the window after the last request. */
 export type CountRequests = (key: string, requests: number) => Promise<RequestWindow>
 
 /**
- * `found`: a key has this digest; it may be revoked or expired (`isValid`). `window.requests` is the number of this request in the window; 0 if the request was
- * not counted. `unknown`: no key has this digest, or several have it (a contested digest, accountKeyScripts.ts). `incomplete`: Redis may lack account keys, so
- * the digest may belong to a missing key.
+ * `found`: perhaps a revoked or expired key (`isValid`). `window.requests`: the number of this request; 0 if not counted. `unknown`: no key has this digest, or
+ * it is contested (accountKeyScripts.ts). `incomplete`: Redis may lack the key.
  */
 export type Lookup =
   | {
@@ -37,20 +35,16 @@ export type Lookup =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'incomplete' }
 
-/** Looks up the key of a digest. With `countedAtMs` (epoch ms), also counts the request if the key is valid at that time. */
+/** With `countedAtMs` (epoch ms), also counts the request if the key is valid at that time. */
 export type LookUpKey = (digest: Digest, countedAtMs?: number) => Promise<Lookup>
 
-/** Redis stores the last uses of a team's keys for this long after the last one. */
 const lastUseLifeSeconds = 90 * 86_400
-/** More digests would block Redis for too long: while it runs the script, Redis answers no other client. */
+/** More digests would block Redis for too long. */
 const maxKeysPerCall = 64
-/** The bound of `keyOfDigest`: the next request with an evicted digest needs a second round trip. */
+/** The next request with an evicted digest needs a second round trip. */
 const maxCachedDigests = 10_000
 
-/**
- * ARGV: name of `accountKeysComplete`, `freshnessValues`, then the names of the hashes `accountKey` of the digests. Returns a `LookupReply`. A contested digest
- * finds no key, even if all but one of its keys are revoked.
- */
+/** ARGV: name of `accountKeysComplete`, `freshnessValues`, then the names of the hashes `accountKey` of the digests. Returns a `LookupReply`. */
 const lookupScript = script(`${freshnessLua}
 local function lookUp(digest)
   local found = redis.call('HVALS', digest)
@@ -63,35 +57,32 @@ return replies`)
 
 type LookupReply = readonly [complete: string | null, ...(readonly [key: string, ...FreshnessReply] | null)[]]
 
-/** Requests with the same digest that share a look-up. */
 type PendingLookup = {
   readonly digest: Digest
-  /** Undefined for requests that are not counted. */
   readonly countedAtMs: number | undefined
   readonly requests: { resolve(lookup: Lookup): void; reject(error: unknown): void }[]
 }
 
-/** A count that was sent with a look-up, for the key that the digest had at the look-up before. */
+/** Counted for the key that the digest had at the look-up before. */
 type Counted = { readonly key: string; readonly window: Promise<RequestWindow> }
 
-/** The window of a request that was not counted. */
 const uncounted: RequestWindow = { requests: 0, leftMs: 0 }
 
 /**
- * Looks keys up for requests, and counts the requests by `count`. One call to Redis is under way at a time. Requests that arrive meanwhile wait, and share the
- * next call: it begins after they arrived, so they read everything that was written before. If the call under way fails, the waiting requests fail, too.
+ * Looks keys up, and counts requests by `count`. One call to Redis is under way at a time. Requests that arrive meanwhile share the next call: it begins after
+ * they arrived, so they read everything that was written before. If the call under way fails, they fail, too.
  */
 export function shareLookups(redis: RedisConnection, count: CountRequests = async () => uncounted): LookUpKey {
   const { countAhead, answer } = countingIn(redis, count)
   let underWay: readonly PendingLookup[] = []
-  /** By digest, and whether the requests are counted. */
+  /** By digest, and whether counted. */
   let waiting = new Map<string, PendingLookup>()
 
   const call = async (lookups: readonly PendingLookup[]): Promise<void> => {
     const { accountKeysComplete, accountKey } = redis.keys
     const names = [accountKeysComplete, ...freshnessValues(redis.keys, randomToken())]
     const digests = lookups.map(({ digest }) => accountKey(digest))
-    // Not awaited yet, so that the client sends the counts in the same round trip.
+    // Not awaited yet: the counts go in the same round trip.
     const sent = lookupScript(redis, [], [...names, ...digests])
     const counted = lookups.map(countAhead)
     const [complete, ...replies] = (await sent) as LookupReply
@@ -131,24 +122,24 @@ export function shareLookups(redis: RedisConnection, count: CountRequests = asyn
 }
 
 interface Counting {
-  /** Sends the count before the key is found. Returns undefined if the key of the digest is not cached, or the requests are not counted. */
+  /** Undefined if the key of the digest is not cached, or the requests are not counted. */
   readonly countAhead: (pending: PendingLookup) => Counted | undefined
   /**
-   * Counts the requests if `countAhead` has not, and resolves each with its own number in the window. Example: 3 requests share a look-up, after which the
-   * window has 7, so they get 5, 6 and 7. Stores the time of a window's first request as the key's last use.
+   * Resolves each request with its own number: if 3 share a look-up, after which the window has 7, they get 5, 6 and 7. Stores the time of a window's first
+   * request as the key's last use.
    */
   readonly answer: (pending: PendingLookup, lookup: Lookup, counted: Counted | undefined) => Promise<void>
 }
 
 /**
- * Counts requests in the round trip of the look-up if the key that their digest had last is cached. Otherwise counts them after the look-up, and only if the
- * key is valid, so that unknown digests create no counters.
+ * Counts in the round trip of the look-up if the last key of the digest is cached. Otherwise afterwards, and only for a valid key, so that unknown digests
+ * create no counters.
  */
 function countingIn({ client, keys }: RedisConnection, count: CountRequests): Counting {
-  /** Digest → `<teamId>/<keyId>` of the valid key that it had at the last look-up. */
+  /** Digest → `<teamId>/<keyId>` of its valid key at the last look-up. */
   const keyOfDigest = new LRUCache<Digest, string>({ max: maxCachedDigests })
 
-  /** For display only, so no request waits for this or fails with it. */
+  /** For display only: no request waits for this or fails with it. */
   const noteUse = ({ teamId, keyId }: FoundKey, atMs: number): void => {
     const name = keys.lastUse(teamId)
     Promise.all([client.hset(name, keyId, atMs), client.expire(name, lastUseLifeSeconds)]).catch(() => undefined)
@@ -159,7 +150,7 @@ function countingIn({ client, keys }: RedisConnection, count: CountRequests): Co
       const key = countedAtMs === undefined ? undefined : keyOfDigest.get(digest)
       if (key === undefined) return undefined
       const window = count(key, requests.length)
-      // Nobody awaits the window if the look-up fails or the key is refused.
+      // Nobody awaits it if the look-up fails or the key is refused.
       window.catch(() => undefined)
       return { key, window }
     },
@@ -203,14 +194,13 @@ function lookupIn(reply: LookupReply[1] | undefined): Lookup {
 }
 
 /**
- * Finds the keys of digests, in the same order; null for an unknown or contested digest. Resolves with undefined if Redis lacked keys before or after the
- * look-up: then a null would not prove that no such key exists.
+ * In the same order; null for an unknown or contested digest. Undefined if Redis lacked keys before or after: a null would not prove that no such key exists.
  */
 export async function findKeys(
   { client, keys, runId }: RedisConnection,
   digests: readonly Digest[],
 ): Promise<(FoundKey | null)[] | undefined> {
-  // The client sends these commands in this order.
+  // The client sends these in this order.
   const readBefore = client.get(keys.accountKeysComplete)
   const hashes = digests.map((digest) => client.hvals(keys.accountKey(digest)))
   const readAfter = client.get(keys.accountKeysComplete)

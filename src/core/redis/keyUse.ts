@@ -3,50 +3,45 @@ import { type Instant, toInstant } from '../model/instant.ts'
 import type { FoundKey } from './keyLookups.ts'
 import type { RedisConnection } from './redis.ts'
 
-/** What is counted of a key: all its requests, those of them that were answered 429 (refusals), and those that were answered 400 (mistakes). */
+/** All requests of a key, those answered 429, and those answered 400. */
 export const countedUses = ['requests', 'refusals', 'mistakes'] as const
 type CountedUse = (typeof countedUses)[number]
 
-/** How often a key was used in some time. */
 export type UseCounts = Readonly<Record<CountedUse, number>>
 
-/** Counts the use of keys, which the settings area and the status page show. No request waits for this or fails with it. */
+/** For the settings area and the status page. No request waits for this or fails with it. */
 export interface KeyUse {
-  /** Counts a request with a valid key. `status`: of the answer. */
   count(key: UsedKey, status: number): void
-  /** Notes that a key has read a change feed. `readTo`: the key has read every change until this time; undefined if the answer stated no such time. */
+  /** `readTo`: the key has read every change until then; undefined if the answer stated no time. */
   noteFeed(key: UsedKey, type: EntityType, readTo: Instant | undefined): void
   /** Adds to Redis what was counted since the last call. Never rejects. */
   share(): Promise<void>
 }
 
 type UsedKey = Pick<FoundKey, 'teamId' | 'keyId'>
-/** The reading of a change feed by a key. `askedAtMs`: time of the last request (epoch ms). */
 type FeedUse = { readonly askedAtMs: number; readonly readTo: Instant | undefined }
-/** What was counted of a key since the last `share`. */
 type Uses = Record<CountedUse, number> & { readonly feeds: Map<EntityType, FeedUse> }
 
-/** The most keys that are counted between two calls of `share`; other keys are not counted. */
+/** Beyond this many between two `share`s, keys are not counted. */
 const maxKeys = 10_000
-/** How many keys one round trip sends: other commands of this process wait for it. */
+/** In one round trip, for which other commands of this process wait. */
 const keysAtOnce = 64
-/** `share` is called this long after the first counted use, less up to `jitterMs`, so that processes that were started together do not write together. */
+/** `share` runs this long after the first counted use, less up to `jitterMs`: processes started together must not write together. */
 const shareAfterMs = 60_000
 const jitterMs = 10_000
-/** At 12:15, the settings area shows the requests since 12:15 of yesterday: it needs the counts of yesterday's hour from 12:00. */
+/** At 12:15, the settings area shows the last day from yesterday's hour 12 on. */
 const hourLifeSeconds = 25 * 3_600
-/** The settings area shows feeds that a key has read in this time. */
 const feedLifeSeconds = 90 * 86_400
 
 /**
- * Counts the use of keys in memory, and adds it to Redis once a minute while keys are used. The numbers are approximate: those of the last minute are
- * lost if the process is killed, or if Redis does not answer. They are not sent again, because Redis may have added them before it failed.
+ * Counts in memory, and adds to Redis once a minute while keys are used. A minute is lost if the process is killed or Redis does not answer: it is not sent
+ * again, because Redis may have added it before it failed.
  */
 export function countKeyUse(redis: RedisConnection, nowMs: () => number, random: () => number): KeyUse {
   let used = new Map<DocumentId, Uses>()
   let timer: NodeJS.Timeout | undefined
 
-  /** The counts of a key, to be increased. Undefined for a new key beyond `maxKeys`. */
+  /** Undefined for a new key beyond `maxKeys`. */
   const usesOf = ({ teamId, keyId }: UsedKey): Uses | undefined => {
     const id = documentId(teamId, keyId)
     const known = used.get(id)
@@ -67,7 +62,7 @@ export function countKeyUse(redis: RedisConnection, nowMs: () => number, random:
       for (let at = 0; at < all.length; at += keysAtOnce)
         await Promise.all(all.slice(at, at + keysAtOnce).map(([id, uses]) => send(redis, id, hour, uses)))
     } catch {
-      // Redis is away: the numbers of this minute are lost.
+      // This minute is lost.
     }
   }
 
@@ -88,7 +83,6 @@ export function countKeyUse(redis: RedisConnection, nowMs: () => number, random:
   }
 }
 
-/** Adds the counts of one key to Redis. */
 async function send({ client, keys }: RedisConnection, id: DocumentId, hour: string, uses: Uses): Promise<void> {
   const [teamId, keyId] = [teamIdOf(id), entityIdOf(id)]
   const name = keys.keyUse(hour, teamId)
@@ -104,5 +98,5 @@ async function send({ client, keys }: RedisConnection, id: DocumentId, hour: str
   await Promise.all(sent)
 }
 
-/** The hour (UTC) of a time, such as `2026-11-21T10`. Redis has one hash of counts for each hour. */
+/** Such as `2026-11-21T10` (UTC); Redis has one hash for each. */
 export const hourOf = (epochMs: number): string => toInstant(epochMs).slice(0, '2026-11-21T10'.length)

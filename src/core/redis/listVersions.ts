@@ -5,18 +5,18 @@ import { type RedisConnection, script } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
 /*
- * A list is a team's forms or submissions. Its version has three parts:
- * - the tag of the serving generation (the four indices that are searched)
- * - its salt, a random text for all lists: a new one changes all versions, after Redis has lost tokens (visiblePositions.ts)
- * - the list's change token, a random text that an indexer replaces once a change of the list is searchable
+ * The version of a list (a team's forms or submissions) has three parts:
+ * - the tag of the serving generation
+ * - its salt: a new one changes all versions, after Redis has lost tokens (visiblePositions.ts)
+ * - the list's change token, which an indexer replaces once a change is searchable
  */
 
-/** Changes with every visible change of a list or its entities. The API makes ETags from it. */
+/** Changes with every visible change of a list or its entities. ETags are made from it. */
 export type ListVersion = Branded<string, 'ListVersion'>
 
-/** How current the searched indices are. Read by one script, so that watermark and versions are true of `indices`. */
+/** Read by one script, so that watermark and versions are true of `indices`. */
 export type Freshness = {
-  /** Everything appended to Kafka before this instant is searchable. Null while a partition has no such time, or if deletions may be missing. */
+  /** Null while a partition has no visible time, or if deletions may be missing. */
   readonly watermark: Instant | null
   /** Null for a list without `indices`. */
   readonly versions: Readonly<Record<EntityType, ListVersion | null>>
@@ -24,7 +24,7 @@ export type Freshness = {
   readonly indices: Readonly<Record<EntityType, ListIndices | undefined>>
 }
 
-/** Arguments for `freshnessOf` (below): the names and prefixes of names that it reads, and the token that it stores for a list without one. */
+/** Arguments for `freshnessOf`. */
 export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => [
   keys.serving,
   keys.changeToken(''),
@@ -35,10 +35,9 @@ export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => 
 export const freshnessValueCount = 3 + entityTypes.length
 
 /**
- * Lua `freshnessOf(team, first)`, with `freshnessValues` from ARGV[first] on. Returns a `FreshnessReply`. Call it before the search: a version that is read
- * later may name a change that the search has not returned. If a generation serves, a list without a token gets `newToken`.
- *
- * It reads tokens and watermark in one step. What would go wrong in two steps:
+ * With `freshnessValues` from ARGV[first] on, returns a `FreshnessReply`. Call it before the search: a version that is read later may name a change that the
+ * search has not returned.
+ * It reads tokens and watermark in one step. In two steps:
  * 1. The API reads the token.
  * 2. An indexer publishes a change, with a new token and a later watermark.
  * 3. The API reads this watermark, and answers 304 with it to a client that has the old token, as if the client had the change.
@@ -73,8 +72,8 @@ type ListReply = readonly [
 export type FreshnessReply = readonly [generation: string | null, ...forms: ListReply, ...submissions: ListReply]
 
 /**
- * ARGV: name of the serving generation's tag, prefixes of the positions of forms and of submissions, names of change tokens. Returns the tag, both salts (each
- * only if `index` names the searched index), and the tokens.
+ * ARGV: name of the serving generation's tag, prefixes of the positions of forms and of submissions, names of change tokens. Returns the tag, both salts (if
+ * `index` names the searched index), and the tokens.
  */
 const readVersionsScript = script(`
 local generation = redis.call('GET', ARGV[1])
@@ -86,7 +85,7 @@ end
 for i = 4, #ARGV do table.insert(reply, redis.call('GET', ARGV[i])) end
 return reply`)
 
-/** The versions of the lists, in the same order; null for a list without a version. Unlike `freshnessOf`, stores no tokens. */
+/** In the same order; null for a list without a version. */
 export async function readVersionsOf(
   redis: RedisConnection,
   lists: readonly TeamList[],
@@ -118,7 +117,7 @@ export function freshnessIn([generation, ...lists]: FreshnessReply): Freshness {
 const indicesIn = ([, , , index, details]: ListReply): ListIndices | undefined =>
   index === null || details === null ? undefined : { index, details }
 
-/** A list that is searched by its alias has no version: the alias may point to another generation. */
+/** A list that is searched by its alias has none: the alias may point to another generation. */
 function listVersionIn(generation: string | null, reply: ListReply): ListVersion | null {
   const [token, salt] = reply
   return indicesIn(reply) === undefined ? null : versionOf(generation, salt, token)

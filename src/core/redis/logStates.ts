@@ -1,13 +1,12 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
 import type { RedisConnection } from './redis.ts'
 
-/** The stored states of a generation's logs expire this long after the last write. */
+/** Counts from the last write. */
 const lifeMs = 365 * 86_400_000
 
 /**
- * Stores states of the logs from which a generation (the four indices that serve together) is built: `<topic>/<partition>` → text (logReplacement.ts). An
- * indexer compares them to notice that a topic was deleted and created anew. Commits cannot store them, because Kafka deletes commits together with their
- * topic.
+ * States of the logs from which a generation is built, `<topic>/<partition>` → text (logReplacement.ts): by them an indexer notices that a topic was deleted
+ * and created anew. Kafka deletes commits with the topic.
  */
 export async function storeLogStates(
   { client, keys }: RedisConnection,
@@ -20,7 +19,7 @@ export async function storeLogStates(
   await client.pexpire(key, lifeMs)
 }
 
-/** As stored by `storeLogStates`; empty if Redis has lost it. */
+/** Empty if Redis has lost them. */
 export async function readLogStates(
   { client, keys }: RedisConnection,
   generation: GenerationTag,

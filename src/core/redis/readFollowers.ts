@@ -4,26 +4,21 @@ import { type FeedRead, feedsIn } from './readKeyUse.ts'
 import type { RedisConnection } from './redis.ts'
 import { scanHashes } from './scanHashes.ts'
 
-/** A change feed that a key reads. */
 export type Follower = FeedRead & { readonly teamId: TeamId; readonly keyId: EntityId }
 
 export type Followers = {
   /** How many keys have read a change feed since the given time. */
   readonly keys: number
-  /** False if there may be more: counting was ended by its bound, or by `signal`. */
+  /** False if there may be more: the bound or `signal` ended the count. */
   readonly isComplete: boolean
-  /** Those that are furthest behind, first the ones that have never read to the end of their feed. */
+  /** First those that have never read to the end. */
   readonly slowest: readonly Follower[]
 }
 
 const maxKeys = 100_000
-/** The followers are sorted, and cut to those asked for, whenever there are so many of them. */
 const sortFrom = 1_000
 
-/**
- * Reads which keys have asked for changes since a time (`KeyUse` shares that once a minute). Costs a pass over all names in Redis: call it rarely. Ends, with
- * what it has found, when `signal` aborts.
- */
+/** Costs a pass over all names in Redis: call it rarely. Ends, with what it has found, when `signal` aborts. */
 export async function readFollowers(
   redis: RedisConnection,
   askedSince: Instant,
@@ -52,5 +47,4 @@ export async function readFollowers(
 const byReadTo = (a: Follower, b: Follower): number =>
   compare(a.readTo ?? '', b.readTo ?? '') || compare(a.askedAt, b.askedAt)
 
-/** Instants sort by time as text. */
 const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b))

@@ -3,13 +3,10 @@ import type { Instant } from '../model/instant.ts'
 import { countedUses, hourOf, type UseCounts } from './keyUse.ts'
 import type { RedisConnection } from './redis.ts'
 
-/**
- * A change feed that a key has read in the last 90 days. `askedAt`: the last request. `readTo`: the key has read every change until this time; null if no
- * answer has stated such a time.
- */
+/** In the last 90 days. `readTo`: the key has read every change until then; null if no answer has stated a time. */
 export type FeedRead = { readonly type: EntityType; readonly askedAt: Instant; readonly readTo: Instant | null }
 
-/** How a key was used, as all API processes have stored it (`KeyUse.share`). All numbers are approximate. */
+/** Approximate. */
 export type ReadKeyUse = {
   readonly lastHour: UseCounts
   readonly lastDay: UseCounts
@@ -19,9 +16,7 @@ export type ReadKeyUse = {
 const hourMs = 3_600_000
 const hoursOfDay = 24
 
-/**
- * Reads the use of a team's keys, also what API processes that have ended had stored. Costs one round trip: 25 hashes of the team, and one of each key.
- */
+/** Costs one round trip. */
 export async function readKeyUse(
   { client, keys }: RedisConnection,
   teamId: TeamId,
@@ -49,8 +44,8 @@ export async function readKeyUse(
 }
 
 /**
- * The counts of the last `hours` hours. `byHour`: the counts of the present hour of the clock, of the one before it, and so on. Example: at 12:15, the
- * counts of the last hour are those since 12:00, and three quarters of those of 11:00 to 12:00, as if its requests were spread evenly.
+ * `byHour`: the counts of the present hour of the clock, of the one before it, … At 12:15, the counts of the last hour are those since 12:00, and three
+ * quarters of those of 11:00 to 12:00.
  */
 export function sumOfLast(hours: number, byHour: readonly UseCounts[], nowMs: number): UseCounts {
   const partOfOldest = 1 - (nowMs % hourMs) / hourMs
@@ -61,7 +56,7 @@ export function sumOfLast(hours: number, byHour: readonly UseCounts[], nowMs: nu
   return { requests: sumOf('requests'), refusals: sumOf('refusals'), mistakes: sumOf('mistakes') }
 }
 
-/** `fields`: of the hash `feedUse`, `asked/<type>` and `read/<type>`. */
+/** `fields`: of the hash `feedUse`. */
 export const feedsIn = (fields: Readonly<Record<string, string>>): FeedRead[] =>
   entityTypes.flatMap((type) => {
     const askedAt = fields[`asked/${type}`]

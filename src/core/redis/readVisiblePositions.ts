@@ -12,11 +12,10 @@ import { type RedisConnection, script } from './redis.ts'
 import { readServing } from './serving.ts'
 import type { CursorKey } from './visiblePositions.ts'
 
-/** The times up to which the serving generation (the four indices that requests search) is complete. */
 export type VisibleTimes = {
-  /** The lowest time (epoch ms) of all partitions; undefined while a partition has no time, or deletions may be missing. */
+  /** The lowest time (epoch ms); undefined while a partition has none, or deletions may be missing. */
   readonly watermarkMs: number | undefined
-  /** Everything that was appended to the partition before this time (epoch ms) is searchable; undefined if the partition has no such time. */
+  /** Everything that was appended to the partition before this time (epoch ms) is searchable; undefined if unknown. */
   timeMs(type: EntityType, partition: number): number | undefined
 }
 
@@ -36,10 +35,10 @@ export async function readVisibleTimes(redis: RedisConnection): Promise<VisibleT
   }
 }
 
-/** Every record below offset `position` is searchable. Everything that was appended before `timeMs` (epoch ms; 0 if unknown) is below `position`. */
+/** Every record below offset `position` is searchable. Everything appended before `timeMs` (epoch ms; 0 if unknown) is below it. */
 export type VisiblePosition = { readonly position: number; readonly timeMs: number }
 
-/** The published positions of a generation, by partition. Leaves out partitions without a position. */
+/** By partition, without those that have no position. */
 export async function readPublishedPositions(
   { client, keys }: RedisConnection,
   type: EntityType,
@@ -50,26 +49,22 @@ export async function readPublishedPositions(
   return new Map(partitions.map((name) => [Number(name), positionIn(name, (field) => fields[field])]))
 }
 
-/** `readField` returns the value of a field of the hash `visiblePositions` (redisKeys.ts). */
 const positionIn = (partition: number | string, readField: (field: string) => string | undefined): VisiblePosition => ({
   position: Number(readField(String(partition))),
   timeMs: Number(readField(`${partition}@`) ?? 0),
 })
 
-/** What a change feed needs of a team's list. Read in one script: version and positions are true of these indices. */
+/** Read in one script: version and positions are true of these indices. */
 export type VisibleList = {
   readonly version: ListVersion
   /** Physical names: the aliases may point to another generation. */
   readonly indices: ListIndices
   readonly cursorKey: CursorKey
-  /** The position of partition 0, of partition 1, and so on, up to the last partition of the topic. */
+  /** In the order of the topic's partitions. */
   readonly partitions: readonly VisiblePosition[]
 }
 
-/**
- * ARGV: team, prefix of the positions of the entity type, from 3 on `freshnessValues`. Returns a `FreshnessReply`, and the fields of the serving generation's
- * positions.
- */
+/** ARGV: team, prefix of positions, from 3 on `freshnessValues`. Returns a `FreshnessReply`, and the fields of the serving generation's positions. */
 const readVisibleScript = script(`${freshnessLua}
 local freshness = freshnessOf(ARGV[1], 3)
 local generation, positions = freshness[1], {}
@@ -77,8 +72,8 @@ if generation then positions = redis.call('HGETALL', ARGV[2] .. generation) end
 return {freshness, positions}`)
 
 /**
- * Call this before the search, so that the search finds everything below the positions. `visible` is undefined in three cases: no generation serves, a
- * partition has no position (which does not mean position 0), or deletions may be missing.
+ * Call this before the search, which then finds everything below the positions. `visible` is undefined if no generation serves, a partition has no position
+ * (which is not position 0), or deletions may be missing.
  */
 export async function readVisibleList(
   redis: RedisConnection,
@@ -93,7 +88,7 @@ export async function readVisibleList(
     readonly string[],
   ]
   const freshness = freshnessIn(reply)
-  // HGETALL returns a list in Lua: name, value, name, value, …
+  // HGETALL returns name, value, name, value, …
   const values = new Map(fields.flatMap((name, at) => (at % 2 === 0 ? [[name, fields[at + 1] ?? ''] as const] : [])))
   return { freshness, visible: visibleIn(values, freshness.versions[type], freshness.indices[type]) }
 }

@@ -1,14 +1,12 @@
 import type { RedisConnection } from './redis.ts'
 
-/**
- * The steps of a rebuild: remove what earlier ones have left; read the topics; compare with the serving generation; switch readers; remove the old generation.
- */
+/** `prepare` removes what earlier rebuilds have left, `remove` the old generation. */
 export const rebuildPhases = ['prepare', 'fill', 'compare', 'switch', 'remove'] as const
 export type RebuildPhase = (typeof rebuildPhases)[number]
 
-/** How far a rebuild has come. Of its phase: `done` records or documents of `total`, and how many a second of late; null where unknown. */
+/** `done` records or documents of `total` in this phase, and how many a second of late; null where unknown. */
 export type RebuildProgress = {
-  /** The number of the new generation; null before it exists. */
+  /** Null before the new generation exists. */
   readonly generation: number | null
   readonly phase: RebuildPhase
   readonly done: number | null
@@ -16,7 +14,7 @@ export type RebuildProgress = {
   readonly perSecond: number | null
 }
 
-/** `ageMs`: the time since the rebuild has stored this, by the clock of Redis alone. */
+/** `ageMs`: by the clock of Redis. */
 export type ReportedRebuild = RebuildProgress & { readonly ageMs: number }
 
 /** As long as positions of its generation are stored. */
@@ -33,7 +31,7 @@ export async function forgetRebuildProgress({ client, keys }: RedisConnection): 
   await client.del(keys.rebuildProgress)
 }
 
-/** Undefined if no rebuild has stored anything since the last one ended. */
+/** Undefined if no rebuild has stored progress since the last one ended. */
 export async function readRebuildProgress({ client, keys }: RedisConnection): Promise<ReportedRebuild | undefined> {
   const [text, leftMs] = await Promise.all([client.get(keys.rebuildProgress), client.pttl(keys.rebuildProgress)])
   return text === null ? undefined : { ...(JSON.parse(text) as RebuildProgress), ageMs: Math.max(0, lifeMs - leftMs) }

@@ -10,10 +10,7 @@ import { type RedisKeys, redisKeys } from './redisKeys.ts'
 export interface RedisConnection {
   readonly client: Redis
   readonly keys: RedisKeys
-  /**
-   * Identifies the server and its start (`runIn`); undefined while disconnected, and until the server has reported it. Another id: the server was restarted or
-   * replaced, and may have lost writes.
-   */
+  /** Identifies the server and its start; undefined while disconnected, and until the server has reported it. Once it changes, Redis may have lost writes. */
   readonly runId: () => string | undefined
   readonly close: () => Promise<void>
 }
@@ -24,24 +21,21 @@ export const connectTimeoutMs = 5_000
 export const commandTimeoutMs = 2_000
 const maxReconnectDelayMs = 2_000
 
-/** The pause before an attempt to reconnect: 100 ms, then twice as long each time. */
 export const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** attempt, maxReconnectDelayMs)
 
-/** `untilConnected` rejects after this time. */
 const firstConnectionDeadlineMs = 10_000
 const connectionPollMs = 50
 const sentinelReconnectMs = 1_000
-/** How soon `runId` is read again after a failure. */
 const runIdRetryMs = 500
 /**
- * How often `runId` is read again: it may change without a reconnect, because a promoted master without a replica changes its replication id after an hour.
- * A process that still compared the former id would treat the account keys as incomplete for ever.
+ * A promoted master without a replica changes its replication id, a part of `runId`, after an hour. With the former id, the account keys would seem incomplete
+ * for ever.
  */
 const runIdPollMs = 5_000
 
 /**
- * The client reconnects for ever. While Redis is unreachable, a command fails at once; a command without a reply fails after two seconds. With Sentinels, it
- * connects to the new master once a Sentinel reports the failover, even if the old master still answers.
+ * The client reconnects for ever. While Redis is unreachable, a command fails at once; without a reply, after two seconds. With Sentinels, the client connects
+ * to the new master once a Sentinel reports the failover, even if the old one still answers.
  */
 export function connectRedis(
   config: Pick<Config, 'INDEX_PREFIX'> & Partial<Config>,
@@ -55,7 +49,7 @@ export function connectRedis(
       name,
       sentinels: REDIS_SENTINELS ?? [],
       failoverDetector: true,
-      // With the default, the client would reconnect to restarted Sentinels after up to a minute, and miss failovers until then.
+      // By default, it would reconnect to restarted Sentinels after up to a minute, and miss failovers until then.
       sentinelReconnectStrategy: () => sentinelReconnectMs,
       enableTLSForSentinelMode: url.startsWith('rediss:'),
     }),
@@ -65,23 +59,23 @@ export function connectRedis(
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     enableAutoPipelining: true,
-    // Otherwise the client would call CLIENT SETINFO, which Tidemark's Redis users may not, and the refusal would count as a failed command.
+    // Tidemark's Redis users may not call CLIENT SETINFO, which would count as a failed command.
     disableClientInfo: true,
     retryStrategy: (attempt) => {
-      // Files of secrets may have changed (`latest`). The client reads its options at each attempt, so it uses the new credentials.
+      // The client reads its options at each attempt. Files of secrets may have changed.
       if (config.files !== undefined) Object.assign(client.options, credentialsOf(latest(config)))
       return reconnectDelayMs(attempt)
     },
   })
   watchCommands(client, onCommand)
   client.on('error', (error: Error) => {
-    // If SELECT fails, the client would go on with database 0, which may belong to another installation.
+    // If SELECT fails, the client would use database 0, which may belong to another installation.
     if (refusesDatabase(error)) client.disconnect(true)
   })
   return connectionOver(client, config.INDEX_PREFIX, onError)
 }
 
-/** The options that may change while a process runs. `tls` is left out without a certificate: even an empty `tls` turns TLS on. */
+/** They may change while a process runs. Without a certificate, `tls` is left out: even an empty one turns TLS on. */
 function credentialsOf(config: Partial<Config>): Pick<RedisOptions, 'tls' | 'username' | 'password'> {
   const { REDIS_CA_FILE: ca, REDIS_CERT_FILE: cert, REDIS_KEY_FILE: key } = config
   const { username = '', password = '' } = URL.parse(config.REDIS_URL ?? '') ?? {}
@@ -91,14 +85,14 @@ function credentialsOf(config: Partial<Config>): Pick<RedisOptions, 'tls' | 'use
   }
 }
 
-/** Whether SELECT failed: Redis has no such database, or the user no permission. */
+/** Redis has no such database, or the user no permission. */
 export const refusesDatabase = (error: Error): boolean =>
   error instanceof ReplyError && (error as { command?: { name?: string } }).command?.name === 'select'
 
-/** Wraps a client: reads the server's `runId` after each connect, then every few seconds. */
+/** Reads the server's `runId` after each connect, then every few seconds. */
 export function connectionOver(client: Redis, prefix: string, onError: (error: Error) => void): RedisConnection {
   let runId: string | undefined
-  /** An object that stands for one connect, so that a reply to an earlier connection is recognised and ignored. */
+  /** Stands for one connect, so that replies to an earlier connection are ignored. */
   let currentConnection: object | undefined
   client.on('error', onError)
   client.on('close', () => {
@@ -115,7 +109,7 @@ export function connectionOver(client: Redis, prefix: string, onError: (error: E
       },
       (error: Error) => {
         onError(error)
-        // Redis may hang without closing the connection, so INFO is repeated.
+        // Redis may hang without closing the connection.
         setTimeout(readRunId, runIdRetryMs, connection).unref()
       },
     )
@@ -133,21 +127,18 @@ export function connectionOver(client: Redis, prefix: string, onError: (error: E
 }
 
 /**
- * The id of a server's run (the time from its start to its end): the `run_id` in a reply to INFO, followed by the replication id if the server is a promoted
- * master. Example of why both are needed: replica B is promoted without the last writes of master A. A becomes a replica of B, drops these writes, and is
- * promoted again. A still has its old `run_id`, but a new replication id, so the loss is noticed.
+ * The id of a server's run: the `run_id` in a reply to INFO, followed by the replication id if the server is a promoted master. Why both: replica B is promoted
+ * without the last writes of master A. A becomes a replica of B, drops these writes, and is promoted again. A still has its `run_id`, but a new replication id.
  */
 export function runIn(info: string): string | undefined {
-  // The replication id of the former master; all zeros if there was none.
   const wasPromoted = /[^0]/.test(fieldIn(info, 'master_replid2') ?? '')
   const runId = fieldIn(info, 'run_id')
   return wasPromoted ? `${runId}-${fieldIn(info, 'master_replid')}` : runId
 }
 
-/** The value of a line `<name>:<value>` in a reply to INFO. */
 const fieldIn = (info: string, name: string): string | undefined => new RegExp(`^${name}:(\\w+)`, 'm').exec(info)?.[1]
 
-/** Wraps `sendCommand`, which the client calls for each command, also in pipelines and while disconnected. */
+/** Sees every command, also in pipelines and while disconnected. */
 function watchCommands(client: Redis, onCommand: OnCommand): void {
   const send = client.sendCommand.bind(client)
   client.sendCommand = (command, stream) => {
@@ -158,7 +149,7 @@ function watchCommands(client: Redis, onCommand: OnCommand): void {
   }
 }
 
-/** Resolves once the server has reported its `runId`. */
+/** Resolves once `runId` is known. */
 export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, signal?: AbortSignal): Promise<void> {
   const givesUpAtMs = performance.now() + firstConnectionDeadlineMs
   while (runId() === undefined) {
@@ -168,8 +159,8 @@ export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, 
 }
 
 /**
- * Makes a function that runs a Lua script: by its SHA-1, or with the whole text if Redis does not have it. `names` become KEYS, `values` ARGV. Redis requires
- * write permission for KEYS, so a name that a script only reads is in `values`.
+ * Makes a function that runs a Lua script. `names` become KEYS, `values` ARGV. Redis requires write permission for KEYS, so a name that a script only reads is
+ * in `values`.
  */
 export function script(lua: string) {
   const sha = hash('sha1', lua)
@@ -183,7 +174,7 @@ export function script(lua: string) {
   }
 }
 
-/** `cause` is not set: the client's error contains the command's arguments, such as digests of keys, which must not be logged. */
+/** Without `cause`: the client's error contains the command's arguments, such as digests of keys, which must not be logged. */
 export class RedisUnavailable extends Error {
   override readonly name = 'RedisUnavailable'
 
@@ -194,7 +185,7 @@ export class RedisUnavailable extends Error {
 
 type ErrorClass = abstract new (...parameters: never[]) => Error
 
-/** Rejects with `RedisUnavailable` if `answer` rejects, except with an error of one of the classes `passedOn`, which the caller gets as it is. */
+/** Errors of the classes `passedOn` pass unchanged. */
 export async function fromRedis<T>(answer: Promise<T>, ...passedOn: readonly ErrorClass[]): Promise<T> {
   try {
     return await answer
@@ -204,7 +195,7 @@ export async function fromRedis<T>(answer: Promise<T>, ...passedOn: readonly Err
   }
 }
 
-/** `limitBytes`: `maxmemory`; undefined if Redis has no limit. */
+/** `limitBytes`: `maxmemory`; undefined without a limit. */
 export type RedisMemory = { readonly usedBytes: number; readonly limitBytes: number | undefined }
 
 export async function readRedisMemory({ client }: RedisConnection): Promise<RedisMemory> {
@@ -215,7 +206,7 @@ export async function readRedisMemory({ client }: RedisConnection): Promise<Redi
 
 const defaultPort = 6_379
 
-/** How a starting process checks the certificates and credentials of Redis (preflight.ts). */
+/** How a starting process checks the settings of Redis. */
 export const redisProbe = (config: Config): EngineProbe => ({
   engine: 'REDIS_URL',
   caSetting: 'REDIS_CA_FILE',
@@ -248,7 +239,7 @@ async function clusterProblem({ client }: RedisConnection): Promise<Problem | un
   return isCluster ? { path: 'REDIS_URL', rule } : undefined
 }
 
-/** Which rule REDIS_URL breaks according to an error of Redis; undefined if the error does not show that it breaks one. */
+/** Undefined if `error` shows no wrong setting. */
 function refusalOf(error: Error): string | undefined {
   if (error.message.startsWith('WRONGPASS')) return 'names a user or a password that Redis refuses'
   if (error.message.startsWith('NOAUTH')) return 'must name a user and a password: Redis asks who connects'

@@ -1,79 +1,63 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
 import type { Digest, DocumentId, EntityType, TeamId, TeamList } from '../model/ids.ts'
 
-/**
- * Type, lifetime, content and writer of every name in Redis. A "key" below is an account key of a team. A function that is called with `''` returns the
- * prefix of all names of its kind.
- */
+/** Type, lifetime, content and writer of every name in Redis. A "key" is an account key. A function called with `''` returns the prefix of its names. */
 export interface RedisKeys {
-  /**
-   * Hash, `<teamId>/<keyId>` → JSON: the live keys with this digest, with state and expiry. Usually one: accountKeyScripts.ts explains several.
-   * `AccountKeyStore`.
-   */
+  /** Hash, `<teamId>/<keyId>` → JSON: the live keys with this digest (accountKeyScripts.ts). `AccountKeyStore`. */
   readonly accountKey: (digest: Digest | '') => string
-  /**
-   * Hash, key id → position of the newest record in Kafka, and its JSON: a team's live keys, the places reserved for new keys, and deletions whose record no
-   * indexer has read yet. `AccountKeyStore`.
-   */
+  /** Hash, key id → position and JSON: a team's live keys, reserved slots, and deletions whose record no indexer has read yet. `AccountKeyStore`. */
   readonly teamKeys: (teamId: TeamId | '') => string
-  /** Hash, key id → position and JSON: a team's deleted keys, so that an older record, read later, does not bring a key back. `AccountKeyStore`. */
+  /** Hash, key id → position and JSON: deleted keys, which an older record must not bring back. `AccountKeyStore`. */
   readonly deletedKeys: (teamId: TeamId | '') => string
-  /**
-   * String, 1 h: marks that an indexer is copying all keys from Kafka into Redis (a replay). If Redis is flushed meanwhile, the mark is gone, and the replay
-   * must be repeated. `AccountKeyStore`.
-   */
+  /** String, 1 h: marks a replay; gone if Redis is flushed meanwhile. `AccountKeyStore`. */
   readonly accountKeyReplay: (token: string) => string
-  /** Hash, key id → epoch ms, 90 d: the last use of each key of a team. Stored once a minute, so up to a minute too early. `shareLookups`. */
+  /** Hash, key id → epoch ms, 90 d: the last use of each key. `shareLookups`. */
   readonly lastUse: (teamId: TeamId | '') => string
   /**
-   * Hash, 25 h, one for each hour (`2026-11-21T10`). Fields `requests/<key id>`, `refusals/<key id>` (429), `mistakes/<key id>` (400): about how many of these
-   * a key had. `countKeyUse`.
+   * Hash, 25 h, one for each hour (`2026-11-21T10`), approximate counts: `requests/<key id>`, `refusals/<key id>` (429), `mistakes/<key id>` (400).
+   * `countKeyUse`.
    */
   readonly keyUse: (hour: string, teamId: TeamId) => string
-  /** Hash, 90 d, one for each key: when the key last requested a change feed, and until which time it has read every change. `countKeyUse`. */
+  /** Hash, 90 d, one for each key: when it last requested a change feed, and until when it has read every change. `countKeyUse`. */
   readonly feedUse: (key: DocumentId | '') => string
-  /** String: random text, replaced once a change of the list is searchable. `publishVisiblePositions`; `freshnessLua` stores the first text. */
+  /** String: random text, replaced once a change of the list is searchable. `publishVisiblePositions`, `freshnessLua`. */
   readonly changeToken: (list: TeamList | '') => string
-  /** String, JSON, 15 min: the user of a session of the settings area, under the SHA-256 of the session id. src/settings/sessions.ts. */
+  /** String, JSON, 15 min: the user of a session of the settings area, by SHA-256 of its id. src/settings/sessions.ts. */
   readonly session: (digest: string) => string
-  /** String, 10 min: a sign-in token that was used, under the SHA-256 of its `jti`. src/settings/signIn.ts. */
+  /** String, 10 min: a used sign-in token, by SHA-256 of its `jti`. src/settings/signIn.ts. */
   readonly usedSignIn: (digest: string) => string
-  /** Set: the digests whose `accountKey` has several fields; requests with them are refused. `AccountKeyStore`. */
+  /** Set: the contested digests. `AccountKeyStore`. */
   readonly contestedDigests: string
-  /**
-   * String: the `runId` (redis.ts) of the Redis server into which every key was copied. If the present `runId` is another one, Redis may have lost keys.
-   * `AccountKeyStore`.
-   */
+  /** String: the `runId` (redis.ts) into which every key was copied. `AccountKeyStore`. */
   readonly accountKeysComplete: string
   /**
-   * Hash, 7 d, one for each entity type and generation (the four indices that serve together). `publishVisiblePositions`, `switchServing`. Fields:
+   * Hash, 7 d, one for each entity type and generation. `publishVisiblePositions`, `switchServing`. Fields:
    * - `<partition>`: the offset below which every record is searchable
-   * - `<partition>@`: a time (epoch ms); every record that was appended before this time is below that offset
-   * - `partitions`: the number of partitions
-   * - `watermark`: the lowest of these times; missing while a partition has no offset or no time, or deletions may be missing
-   * - `salt`: random text in the versions of all lists: a new one changes all of them
-   * - `index`, `details`: the names of the indices; missing until every partition has an offset
-   * - `cursorKey`: the AES key that seals the cursors of change feeds
-   * - `withheld`: `1` once the generation may lack deletions; its change feeds are not served then
+   * - `<partition>@`: a time (epoch ms); everything appended before it is below that offset
+   * - `partitions`: their number
+   * - `watermark`: the lowest time; missing while a partition has no offset or no time, or deletions may be missing
+   * - `salt`: random text in the versions of all lists
+   * - `index`, `details`: names of indices; missing until every partition has an offset
+   * - `cursorKey`: the AES key that seals cursors
+   * - `withheld`: `1` once deletions may be missing
    */
   readonly visiblePositions: (type: EntityType, generation: GenerationTag | '') => string
-  /** Hash, 1 y, `<topic>/<partition>` → state of the partition's log from which the generation was built. `storeLogStates`. */
+  /** Hash, 1 y, `<topic>/<partition>` → state of the log from which the generation was built. `storeLogStates`. */
   readonly readLogs: (generation: GenerationTag) => string
-  /** String: the tag of the generation whose indices, positions and list versions requests use. `switchServing`, `setServing`. */
+  /** String: the tag of the serving generation. `switchServing`, `setServing`. */
   readonly serving: string
-  /** String, 10 s: the id of the rebuild that is about to make its generation serve. Meanwhile the serving one publishes no positions. `acquireSwitchLock`. */
+  /** String, 10 s: the id of the rebuild that is about to switch. `acquireSwitchLock`. */
   readonly switchLock: string
   /** List, JSON, newest first, 400 d: the last 100 changes of a team's keys. `changeKeeper`. */
   readonly keyChanges: (teamId: TeamId) => string
-  /** String, JSON, 6 s: the running rebuild, so that other processes (its members) can help to fill its generation. `announceRebuild`. */
+  /** String, JSON, 6 s: the running rebuild, for its members. `announceRebuild`. */
   readonly announcedRebuild: string
   /** String, JSON, 7 d: how far the last rebuild has come; removed at its end. `storeRebuildProgress`. */
   readonly rebuildProgress: string
-  /** Prefix of strings, 60 s: the requests of a key in its rate-limit window. `countRequests`. */
+  /** Prefix of strings, 60 s: a key's requests in its rate-limit window. `countRequests`. */
   readonly limitPrefix: string
 }
 
-/** `prefix`: INDEX_PREFIX of the installation. */
 export const redisKeys = (prefix: string): RedisKeys => ({
   accountKey: (digest) => `${prefix}:account-key:${digest}`,
   teamKeys: (teamId) => `${prefix}:team-keys:${teamId}`,

@@ -1,11 +1,10 @@
 import type { RedisConnection } from './redis.ts'
 
-/** About how many names one SCAN returns: the hashes of a page are read together. */
 const namesAtOnce = 500
 
 /**
- * Yields [rest of the name, fields] for each hash whose name begins with `prefix`, which must not contain glob characters. SCAN returns names in pages: a
- * hash that is written meanwhile may be left out, and a hash may come twice. Ends early when `signal` aborts.
+ * Yields [rest of the name, fields] for each hash whose name begins with `prefix`, without glob characters. A hash that is written meanwhile may be left out,
+ * and a hash may come twice. Ends early when `signal` aborts.
  */
 export async function* scanHashes({ client }: Pick<RedisConnection, 'client'>, prefix: string, signal?: AbortSignal) {
   let cursor = '0'

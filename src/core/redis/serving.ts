@@ -1,22 +1,13 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
 import { type RedisConnection, script } from './redis.ts'
 
-/*
- * A generation is the set of four indices that serve together. Redis stores the tag of the serving one, and the lock of a rebuild that is about to make
- * another one serve (the switch).
- */
-
-/** Stores `ARGV[1]` as the serving generation. With `ARGV[2]`, returns 0 and changes nothing if a third generation serves. */
 const setServingScript = script(`
 local serving = redis.call('GET', KEYS[1])
 if ARGV[2] and serving and serving ~= ARGV[1] and serving ~= ARGV[2] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1])
 return 1`)
 
-/**
- * Makes `generation` serve: requests then read its indices, positions and versions. `expected`: the generation that the caller believes to serve ('' if none).
- * If it is given and a third generation serves, the call rejects and changes nothing.
- */
+/** `expected`: the generation that the caller believes to serve ('' if none). If a third one serves, rejects and changes nothing. */
 export async function setServing(
   redis: RedisConnection,
   generation: GenerationTag,
@@ -36,11 +27,11 @@ export async function redisTimeMs({ client }: RedisConnection): Promise<number> 
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)
 }
 
-/** Acquires the lock for `maxMs`. Meanwhile the serving generation publishes list versions, but no positions. False if another rebuild has the lock. */
+/** Under the lock, the serving generation publishes list versions, but no positions. False if another rebuild has the lock. */
 export const acquireSwitchLock = async (redis: RedisConnection, rebuildId: string, maxMs: number): Promise<boolean> =>
   (await redis.client.set(redis.keys.switchLock, rebuildId, 'PX', maxMs, 'NX')) === 'OK'
 
-/** If rebuild `ARGV[1]` still has the lock, makes it expire after `ARGV[2]` ms: 0 deletes it at once. */
+/** If rebuild `ARGV[1]` still has the lock, it expires after `ARGV[2]` ms: 0 deletes it at once. */
 const setLockLifeScript = script(
   `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`,
 )

@@ -10,22 +10,18 @@ import {
 } from './visiblePositions.ts'
 
 /**
- * The last step of a rebuild: requests read the next generation (the four indices that the rebuild has filled) instead of the serving one. In one script:
- *
- * 1. Raises the visible positions and times of the next generation (per partition: the offset below which every record is searchable, and the time before
- *    which everything was appended below it) to those that the rebuild has reached.
- * 2. Returns `behind` if a position of the next generation is lower than in the serving generation: clients of a change feed may have read further already. No
- *    indexer raises the serving generation's positions while the rebuild owns the lock.
- * 3. Raises the times of the next generation to those of the serving generation. Example: in the serving generation, everything that was appended before
- *    12:00 is below offset 70. By step 2 the next generation shows everything below 70, too, so 12:00 is true of the next generation as well.
+ * The switch of a rebuild, in one script:
+ * 1. Raises the visible positions and times of the next generation to those that the rebuild has reached.
+ * 2. Returns `behind` if a position of the next generation is lower than in the serving one: clients of a change feed may have read further. No indexer raises
+ *   the serving one's positions while the rebuild owns the lock.
+ * 3. Raises the times of the next generation to those of the serving one. If everything appended before 12:00 is below offset 70 there, it is also searchable
+ *   in the next one, which by step 2 shows everything below 70.
  * 4. Makes the next generation serve, and deletes the lock.
- *
  * If the reply is lost and the script runs again, it returns `switched` again.
- *
  * KEYS: the serving generation's tag, the lock, the next generation's positions of forms and of submissions.
  * ARGV 1 to 4: id of the rebuild, tag of the next and of the serving generation, new salt. 5 to 9 of forms, 10 to 14 of submissions: name of the serving
- * generation's positions (empty if they must not be compared), cursor key, list index, detail index, number of partitions. 15: `1` if deletions may be missing.
- * From 16 on, four for each partition: 1 (forms) or 2 (submissions), partition, position, time.
+ * generation's positions (empty if not to be compared), cursor key, list index, detail index, number of partitions. 15: `1` if deletions may be missing. From
+ * 16 on, for each partition: 1 (forms) or 2 (submissions), partition, position, time.
  */
 const switchScript = script(`${raiseLua}${updateWatermarkLua}
 if redis.call('GET', KEYS[1]) == ARGV[2] then return {'switched'} end
@@ -59,27 +55,26 @@ redis.call('SET', KEYS[1], ARGV[2])
 redis.call('DEL', KEYS[2])
 return {'switched'}`)
 
-/** The next generation shows every record of a partition below offset `to`. Everything that was appended before `timeMs` is below `to`. */
 export type ReachedPartition = Omit<PublishedPartition, 'from'>
 
 export type RequestedSwitch = {
   /** The id of the rebuild, which must own the lock. */
   readonly holder: string
-  /** The serving generation, from which the rebuild has copied what was missing in the next one. */
+  /** The serving generation. */
   readonly from: GenerationTag
   readonly to: { readonly tag: GenerationTag; readonly indices: Indices }
   readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>
   /** Every partition of both topics. */
   readonly reached: readonly ReachedPartition[]
-  /** Types whose topics were replaced by other logs after `from` was filled. Offsets of two logs cannot be compared, so positions of `from` are not used. */
+  /** Types whose topics were replaced after `from` was filled: offsets of two logs cannot be compared. */
   readonly replaced: ReadonlySet<EntityType>
-  /** Kafka may have removed a deletion before the rebuild read it: the next generation has no watermark, and its change feeds are not served. */
+  /** Kafka may have removed a deletion before the rebuild read it. */
   readonly mayLackDeletions: boolean
 }
 
 /**
- * If the result is not `switched`, nothing has changed for readers, and the lock stays. `another serves`: a generation other than `from` and `to`. `behind`: in
- * this partition, `to` has not reached the visible position of `from`.
+ * Unless `switched`, nothing has changed for readers, and the lock stays. `another serves`: neither `from` nor `to`. `behind`: `to` has not reached the visible
+ * position of `from` in this partition.
  */
 export type SwitchResult =
   | { readonly kind: 'switched' }
@@ -111,7 +106,7 @@ export async function switchServing(
 type SwitchReply =
   | readonly ['switched' | 'lock lost']
   | readonly ['another serves', serving: string]
-  // Type 1: forms, 2: submissions.
+  // 1: forms, 2: submissions.
   | readonly ['behind', type: 1 | 2, partition: string]
 
 function resultIn(reply: SwitchReply): SwitchResult {

@@ -3,54 +3,48 @@ import type { GenerationTag, Indices } from '../elasticsearch/indices.ts'
 import { type Branded, type EntityType, entityTypes, randomToken, type TeamList } from '../model/ids.ts'
 import { type RedisConnection, script } from './redis.ts'
 
-/*
- * In each round, an indexer refreshes the indices that it writes, and publishes in Redis what is searchable now. A generation is the set of four indices that
- * are built and serve together. The visible position of a partition is an offset below which every record is searchable. A follower is a client that reads a
- * change feed.
- */
+/* In each round, an indexer publishes what is searchable now. */
 
 /**
- * The AES-256 key (base64) that seals the cursors of a change feed; cursors sealed with another key are refused. A rebuild copies the key to the generation
- * that it builds, except if followers may lack deletions or a topic was replaced. Stored in `_meta` of the list index.
+ * The AES-256 key (base64) that seals the cursors of a change feed; cursors with another key are refused. A rebuild copies it, unless followers may lack
+ * deletions or a topic was replaced. Stored in `_meta` of the list index.
  */
 export type CursorKey = Branded<string, 'CursorKey'>
 
 export const newCursorKey = (): CursorKey => randomBytes(32).toString('base64') as CursorKey
 
-/** The progress of one partition: every record from offset `from` to below `to` is searchable in every copy of the index. */
+/** Every record from offset `from` to below `to` is searchable in every copy of the index. */
 export type PublishedPartition = {
   readonly type: EntityType
   readonly partition: number
-  /** The position that this indexer published last; before its first publication, the committed offset. */
+  /** The position that this indexer published last; at first, the committed offset. */
   readonly from: bigint
-  /** The new visible position. */
   readonly to: bigint
-  /** Everything that was appended before this time (epoch ms) is below `to`. 0: unknown, as without log-append times; a stored time is then removed. */
+  /** Everything appended before this time (epoch ms) is below `to`. 0: unknown, as without log-append times; a stored time is then removed. */
   readonly timeMs: number
 }
 
-/** What one round publishes. */
 export type PublishedRound = {
   readonly generation: GenerationTag
   readonly indices: Indices
   readonly cursorKeys: Readonly<Record<EntityType, CursorKey>>
   readonly partitionCounts: Readonly<Record<EntityType, number>>
-  /** Lists (a team's forms or submissions) with changes, at most `maxListsPerRound`. Their change tokens, a part of the versions of lists, are replaced. */
+  /** Lists with changes, at most `maxListsPerRound`, whose change tokens are replaced. */
   readonly lists: readonly TeamList[]
-  /** Gives every list of the generation another version, because `lists` is incomplete. */
+  /** Gives every list another version, because `lists` is incomplete. */
   readonly changesEveryList: boolean
   readonly partitions: readonly PublishedPartition[]
-  /** The generation may lack a deletion, so it gets no watermark, and its change feeds are not served. */
+  /** A deletion may be missing. */
   readonly mayLackDeletions: boolean
 }
 
-/** The most lists whose tokens one script may replace without blocking Redis for too long. If more lists changed, the versions of all lists change. */
+/** More would block Redis for too long. If more lists changed, the versions of all change. */
 export const maxListsPerRound = 5_000
 
-/** The positions of a generation expire this long after its last round. */
+/** Counts from the last round. */
 export const publishedLifeMs = 7 * 86_400_000
 
-/** Lua `raise(key, field, value)`: sets a field of a hash, unless its value is greater. Returns its former value, or -1. */
+/** Sets a field, unless its value is greater. Returns its former value, or -1. */
 export const raiseLua = `
 local function raise(key, field, value)
   local stored = tonumber(redis.call('HGET', key, field) or '-1')
@@ -59,9 +53,8 @@ local function raise(key, field, value)
 end`
 
 /**
- * Lua `updateWatermark(key)`, for a hash `visiblePositions` (redisKeys.ts): stores the lowest time of its partitions as its watermark. While a partition has no
- * position or time, or deletions may be missing (`withheld`), removes the watermark. Returns the watermark, or nil without one, and whether every partition
- * has a position.
+ * Stores the lowest time of a hash `visiblePositions` as its watermark, or removes it while a partition has no position or time, or deletions may be missing
+ * (`withheld`). Returns the watermark, or nil, and whether every partition has a position.
  */
 export const updateWatermarkLua = `
 local function updateWatermark(key)
@@ -87,19 +80,16 @@ end`
 
 /**
  * Publishes a round in one step:
- *
- * - Positions only rise. If a former owner of the partition publishes offset 60 after 70 was published, 70 stays, which is still true.
- * - Tokens of changed lists are replaced in the same step. If they were replaced earlier, a follower could read the new token with the old positions, and would
- *   get "nothing new" once the positions have moved. If later, a follower with the old token would get "nothing new" although the change is visible.
- * - If a stored position is missing or below `from`, Redis has lost a publication, perhaps with tokens of lists that this round does not name. A new salt
- *   gives every list another version, so that no client gets 304 for a changed list. The first round with `mayLackDeletions` changes the salt, too.
- * - While a rebuild owns the lock of the switch (serving.ts), the serving generation publishes list versions, but no positions.
- * - Requests search the indices of an entity type once every partition of its topic has a position.
- *
+ * - Positions only rise. If a former owner of the partition publishes offset 60 after 70, 70 stays, which is still true.
+ * - Tokens of changed lists are replaced in the same step. If earlier, a follower could read the new token with the old positions, and would get "nothing new"
+ *   once the positions have moved. If later, a follower with the old token would get "nothing new" although the change is visible.
+ * - If a stored position is missing or below `from`, Redis has lost a publication, perhaps with tokens of other lists. A new salt gives every list another
+ *   version, so that no client gets 304 for a changed list. The first round with `mayLackDeletions` changes the salt, too.
+ * - While a rebuild owns the lock of the switch, the serving generation publishes list versions, but no positions.
  * KEYS: the positions of forms and of submissions, then the change tokens of the changed lists.
  * ARGV 1 to 7: name of the lock, new token, new salt, `1` to change every list, name of the serving generation's tag, tag of this generation, `1` if deletions
- * may be missing. 8 to 11 of forms, 12 to 15 of submissions: list index, detail index, cursor key, number of partitions. From 16 on, five for each partition:
- * 1 (forms) or 2 (submissions), partition, `from`, `to`, time.
+ * may be missing. 8 to 11 of forms, 12 to 15 of submissions: list index, detail index, cursor key, number of partitions. From 16 on, for each partition: 1
+ * (forms) or 2 (submissions), partition, `from`, `to`, time.
  */
 const publishScript = script(`${raiseLua}${updateWatermarkLua}
 local newToken, newSalt = ARGV[2], ARGV[3]
@@ -133,11 +123,11 @@ end
 return {isComplete and 'complete' or 'incomplete', serving, watermarks[1], watermarks[2]}`)
 
 export type RoundReply = {
-  /** `locked`: a rebuild is switching, so only list versions were published. `complete`: every partition of both topics has a position. */
+  /** `locked`: a rebuild is switching, so only list versions were published. `complete`: every partition has a position. */
   readonly outcome: 'locked' | 'incomplete' | 'complete'
-  /** Undefined if Redis names no serving generation. */
+  /** Undefined if no generation serves. */
   readonly serving: GenerationTag | undefined
-  /** Everything that was appended before this time (epoch ms) is searchable in this generation; undefined while unknown. */
+  /** Undefined while unknown. */
   readonly watermarkMs: number | undefined
 }
 
@@ -174,7 +164,7 @@ export async function publishVisiblePositions(
   return { outcome, serving: serving === '' ? undefined : (serving as GenerationTag), watermarkMs }
 }
 
-/** Whether no deletion is missing in the generation. False if Redis has no positions of an entity type, or a round reported `mayLackDeletions`. */
+/** False if Redis has no positions of an entity type, or a round reported `mayLackDeletions`. */
 export async function knowsDeletions({ client, keys }: RedisConnection, generation: GenerationTag): Promise<boolean> {
   const hashes = await Promise.all(
     entityTypes.map((type) => client.hmget(keys.visiblePositions(type, generation), 'partitions', 'withheld')),
@@ -182,7 +172,7 @@ export async function knowsDeletions({ client, keys }: RedisConnection, generati
   return hashes.every(([partitions, withheld]) => partitions !== null && withheld === null)
 }
 
-/** Deletes what Redis stores of a removed generation: its visible positions, and the states of the logs from which it was built. */
+/** Also the states of its logs. */
 export async function forgetVisiblePositions(
   { client, keys }: RedisConnection,
   generation: GenerationTag,
