@@ -8,7 +8,7 @@ import type { OwnState } from './ownState.ts'
 export const badge = (level: Level, text: string): Html =>
   html`<span class="badge" data-variant="${level}">${text}</span>`
 
-/** The numbers of the indexers on the page, by id; the same as long as none comes or goes. */
+/** The numbers of the indexers on the page, by id. */
 const numbersOf = (indexers: readonly { readonly id: string }[]): ReadonlyMap<string, number> =>
   new Map(
     indexers
@@ -23,7 +23,7 @@ function ownId(own: OwnState, lags: readonly PartitionLag[]): string | undefined
   return lags.find((lag) => owned.has(partitionName(lag)))?.owner
 }
 
-/** Every round of publishing ends with a commit, also without new records. An indexer that has not committed for this time (s) is marked as failing. */
+/** An indexer that has not committed for this time (s) is marked as failing: every round ends with a commit, also without new records. */
 const silentSeconds = 30
 
 export function indexersTable(own: OwnState, { group, visibleMs }: Observed, nowMs: number): Html {
