@@ -19,7 +19,7 @@ const checkIntervalMs = 1_000
 const completePollMs = 200
 const maxContested = 100
 
-/** The outcome of a record. `stale`: the same or a newer state was stored before. `Problem`: why the record is rejected. */
+/** `Problem`: why the record is rejected. */
 export type RecordResult = 'indexed' | 'stale' | Problem
 
 export type KeyChange = RecordKey & AccountKeyState
@@ -40,11 +40,10 @@ type AccountKeysDeps = {
  */
 export class AccountKeys {
   readonly #deps: AccountKeysDeps
-  /** All records that wait for a complete store share this poll of Redis. */
+  /** All waiting records share this poll of Redis. */
   #pollUntilComplete: Promise<unknown> | undefined
-  /** The error of the last check or replay, if it failed. */
   replayError: string | undefined
-  /** SHA-256 digests that several live keys have, as of the last check. The API refuses a key with such a digest. */
+  /** SHA-256 digests that several live keys have: the API refuses such keys. */
   contested: readonly ContestedDigest[] = []
 
   constructor(deps: AccountKeysDeps) {
@@ -52,8 +51,7 @@ export class AccountKeys {
   }
 
   /**
-   * Applies a change, and retries until it is applied, once the store is complete. Resolves with a problem if the revision was stored before with other
-   * content.
+   * Applies a change once the store is complete, with retries. Resolves with a problem if the revision was stored before with other content.
    *
    * Records of a key may be appended in the wrong order:
    * 1. The topic has revision 7 of a key, then revision 6. Compaction will remove 7, the earlier record.
@@ -87,7 +85,7 @@ export class AccountKeys {
   }
 
   /**
-   * Checks once a second whether the store is complete; if not, replays. Also replays if Redis runs anew since the last check:
+   * Replays whenever the store is not complete. Also replays if Redis runs anew since the last check:
    * 1. Redis fails over. Another process replays into the new master: the store is complete.
    * 2. This process still applies a record to the former master: the write is lost.
    * 3. The next check finds another run of Redis, and the replay applies the lost record.
@@ -116,14 +114,14 @@ export class AccountKeys {
   }
 
   /**
-   * Reads the topic to its present end, removes keys without a record from the store, and marks the store complete. Returns the number of records.
+   * Reads the topic to its present end, removes keys without a record, and marks the store complete. Returns the number of records.
    *
    * A compacted topic has a record of each live key. A key without one was deleted while no indexer ran, and Kafka has removed the deletion; or Redis was set
-   * back to an earlier state. If the topic is not compacted, records of live keys may be gone: then no key is removed.
+   * back to an earlier state. If the topic is not compacted, no key is removed.
    * 1. Lists the keys in Redis, without those created later.
    * 2. Reads the topic. Keys with a record leave the list.
-   * 3. If keys are left, reads the topic again: during step 2, compaction may have removed an unread record because a newer one was appended beyond the end.
-   * 4. Removes the keys that are left from Redis, except a key whose position has changed since step 1: it has got a record.
+   * 3. If keys are left, reads the topic again: in step 2, compaction may have removed an unread record because a newer one was appended beyond the end.
+   * 4. Removes the keys that are left, except a key whose position has changed since step 1: it has got a record.
    */
   async replay(): Promise<number> {
     const { config, source, store, log } = this.#deps
@@ -137,7 +135,7 @@ export class AccountKeys {
       const { teamId, entityId, ...state } = result.value
       await store.apply(teamId, entityId, state, appendPositionOf(record))
     })
-    // Deletions leave few keys without a record. If these outnumber the records, the topic was probably lost.
+    // Few keys lack a record because of deletions. If they outnumber the records, the topic was probably lost.
     if (withoutRecord.size > records)
       throw new Error(
         `${config.TOPIC_ACCOUNT_KEYS} has ${records} records and none of ${withoutRecord.size} keys: was it lost? Have them all appended again`,

@@ -13,13 +13,12 @@ import { InFlightBytes, recordBytes, trackedBytes } from './inFlightBytes.ts'
 import type { TrackedRecord } from './offsetTracker.ts'
 import type { StartOffset } from './startOffsets.ts'
 
-/** For how long (ms) a partition is paused whose next batch cannot be decoded. */
+/** How long (ms) a partition is paused when its next batch cannot be decoded. */
 const undecodableRetryMs = 5_000
-/** How often (ms) room for another record is awaited (`inFlightBytes.ts`). */
 const roomPollMs = 10
-/** The longest wait (ms) for room, summed over `recordsPerTurn` records. During the wait, no partition is read; after it, only the topic is paused. */
+/** The longest wait (ms) for room, summed over `recordsPerTurn` records. Meanwhile no partition is read; then only the topic is paused. */
 const roomPatienceMs = 500
-/** Then the event loop gets a turn, so that heartbeats and responses are not delayed. */
+/** After so many records, heartbeats and responses get a turn. */
 const recordsPerTurn = 100
 
 export type ReadOptions = {
@@ -38,15 +37,12 @@ type ConsumerOptions = ReadOptions & {
   /** Calls `onProcessed` at the end, perhaps after the partition was reassigned. Must not throw. */
   onRecord(record: SourceRecord, assigned: AssignedPartition, onProcessed: () => void): void
   onRebalance(): void
-  /** From 0 to 1. */
   readonly random: () => number
 }
 
 type RoomPatience = { leftMs: number }
 
-/**
- * Reads the source topics as a member of a consumer group. Each assignment has its own offset trackers, so only records that it has read itself are committed.
- */
+/** Reads the source topics as a member of a consumer group. Each assignment has its own offset trackers, so only records that it has read are committed. */
 export class SourceConsumer {
   readonly #options: ConsumerOptions
   readonly #stop = new AbortController()
@@ -54,7 +50,6 @@ export class SourceConsumer {
   #assigned = new Map<string, AssignedPartition>()
   #member: GroupMember | undefined
   #rejoin = new AbortController()
-  /** Since the last assignment. */
   #crashes = 0
   readonly #inFlight: InFlightBytes
   readonly #fullTopics = new Set<string>()
@@ -149,7 +144,7 @@ export class SourceConsumer {
   async #startAssignment(member: GroupMember, partitions: readonly TopicPartition[]): Promise<void> {
     const { startOffsets, keptMs, log, onRebalance } = this.#options
     onRebalance()
-    // 1. The records in flight of the former assignment do not advance commits any more.
+    // 1. Records of the former assignment do not advance commits any more.
     const emptyAssignment = this.#forgetAssignment()
     // If the group rebalances, or the consumer stops, during step 2, this call has no effect.
     const isCurrent = (): boolean => this.#assigned === emptyAssignment && !this.#stop.signal.aborted
@@ -172,7 +167,7 @@ export class SourceConsumer {
     log.info({ partitions: [...this.#assigned.keys()] }, 'joined the group')
   }
 
-  /** Resolves with false if not all records were passed to `onRecord`: KafkaJS fetches the others again. */
+  /** Resolves with false if not all records were passed: KafkaJS fetches the others again. */
   async #passBatch(batch: FetchedBatch): Promise<boolean> {
     const { records, undecodable, position, gapBelow, skippedAtMs } = batch
     const state = this.#assigned.get(partitionName(batch))
@@ -197,7 +192,7 @@ export class SourceConsumer {
     return undecodable === undefined
   }
 
-  /** Waits for room; once no `patience` is left, pauses the topic. Resolves with false if the topic was paused, or the member has stopped. */
+  /** Pauses the topic once no `patience` is left. Resolves with false if the topic was paused, or the member has stopped. */
   async #untilRoom({ topic, isReading, wait }: FetchedBatch, patience: RoomPatience): Promise<boolean> {
     while (isReading() && !this.#inFlight.hasRoom(topic)) {
       if (patience.leftMs <= 0) {
@@ -227,7 +222,7 @@ export class SourceConsumer {
     this.#inFlight.add(record.topic, bytes)
     this.#options.onRecord(record, state, () => {
       this.#inFlight.add(record.topic, -bytes)
-      // After a rebalance, the next owner reads this record again.
+      // The next owner reads this record again.
       if (!state.assignmentEnd.aborted) this.#markProcessed(trackedRecord, state)
       this.#resumeTopics()
     })
@@ -255,7 +250,7 @@ export class SourceConsumer {
     return this.#assigned
   }
 
-  /** Once `undecodableRetryMs` has passed, the batch is fetched again, unless compaction has removed it. */
+  /** The batch is fetched again later, unless compaction has removed it. */
   #pausePartition(undecodable: Undecodable, state: AssignedPartition): void {
     const member = this.#member
     const { topic, partition } = state

@@ -53,10 +53,8 @@ export type DocumentWrite = {
 
 export type Documents = readonly DocumentWrite[]
 
-/** Both are stored in the list document. */
 export type AppendInfo = { readonly changedAt: Instant; readonly logPosition: LogPosition }
 
-/** `list`: the list of the API that the documents change. */
 type Conversion =
   | {
       readonly kind: 'documents'
@@ -118,7 +116,7 @@ export function formWrites(change: Change<RenderedForm>, appendInfo: AppendInfo)
   ]
 }
 
-/** The documents of a submission; tombstones if it was deleted. `hasAnswers`: answers are indexed. */
+/** As `formWrites`. `hasAnswers`: answers are indexed. */
 export function submissionWrites(change: Change<RenderedSubmission>, appendInfo: AppendInfo, hasAnswers: boolean) {
   if (change.live === null) return tombstones(change, kindsOf.submissions, appendInfo)
   const { revision, entity } = change.live
@@ -149,7 +147,7 @@ function listDocument(
   // `position` is the sort key of lists, `logPosition` that of change feeds.
   const sortMembers = `"teamId":"${teamId}","position":"${position(createdAt, entityId)}"`
   const timeMembers = `"createdAt":"${createdAt}","changedAt":"${appendInfo.changedAt}","logPosition":${appendInfo.logPosition}`
-  // A search returns `searchMembers`, too: those of a long title are several times its length.
+  // A search returns `searchMembers`, too, which are long for a long title.
   const rowBytes = Buffer.byteLength(searchMembers) + summary.length
   const largeParts = [
     ...largePartMembers(teamId, 'summary', rowBytes),
@@ -165,16 +163,13 @@ function listDocument(
   return list
 }
 
-/** Such as `"detailOf":"acme"` and `"detailBytes":"70000"`; none for a small part. By `detailOf`, a search finds the team's rows with a large detail. */
+/** Such as `"detailOf":"acme"` and `"detailBytes":"70000"`. By `detailOf`, a search finds the team's rows with a large detail. */
 const largePartMembers = (teamId: TeamId, part: 'summary' | 'detail', bytes: number): readonly string[] =>
   bytes > largeBytes ? [`"${part}Of":"${teamId}"`, `"${part}Bytes":"${bytes}"`] : []
 
 const listEnd = `${summaryDelimiter}}`
 
-/**
- * Copies the source of a document that waits for a retry. A source is a slice of a shared buffer: meanwhile, the sources of finished documents would stay in
- * memory.
- */
+/** Copies a source that waits for a retry out of its shared buffer, so that the sources of finished documents do not stay in memory. */
 export function copySource(document: DocumentWrite): void {
   const { source } = document
   const isWholeBuffer = source.length === source.buffer.byteLength
@@ -199,9 +194,8 @@ function documentWrite(
 export const carriedOver = 0 as LogPosition
 
 /**
- * The source of a list document that a rebuild carries over. A live document gets the position `carriedOver`. A tombstone gets none: followers start anew, and
- * need no earlier deletion. If tombstones had position 0, a page of a change feed could end among them, without a second sort key. The next page would skip the
- * others, and a deletion that is the first record of partition 0.
+ * A carried-over document gets the position `carriedOver`; a tombstone gets none, since followers start anew, and need no earlier deletion. If tombstones had
+ * position 0, a page of a change feed could end among them, and the next page would skip the others, and a deletion that is the first record of partition 0.
  */
 export const asCarriedOver = (source: Buffer): Buffer =>
   Buffer.from(
@@ -210,10 +204,7 @@ export const asCarriedOver = (source: Buffer): Buffer =>
       : source.toString().replace(/"logPosition":\d+/, `"logPosition":${carriedOver}`),
   )
 
-/**
- * Recomputes the search members of a submission's list document if an earlier release, or a process with another `INDEX_ANSWERS` (`hasAnswers`), has written
- * it.
- */
+/** Recomputes the search members of a submission if an earlier release, or a process with another `INDEX_ANSWERS` (`hasAnswers`), has written them. */
 export function renewSearchMembers(document: DocumentWrite, hasAnswers: boolean): DocumentWrite {
   if (document.kind !== 'submissions') return document
   const members = new Map(rawMembers(document.source.toString()))
@@ -241,9 +232,8 @@ function sourceOf(members: readonly (readonly [name: string, raw: string])[]): B
 }
 
 /**
- * The documents that replace those of a deleted entity. If Elasticsearch deleted the documents, it would forget their versions after a minute, and a late
- * record with a lower revision would bring the entity back. A rebuild omits `logPosition` for a deletion that Kafka removed before it was read; followers start
- * anew.
+ * The documents that replace those of a deleted entity. If they were deleted instead, Elasticsearch would forget their versions after a minute, and a late
+ * record with a lower revision would bring the entity back. A rebuild has no `logPosition` for a deletion that Kafka removed before it was read.
  */
 export function tombstones(
   key: RecordKey,

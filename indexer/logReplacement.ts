@@ -1,7 +1,7 @@
 /** The records of a log below offset `below`, none of them appended after `latestMs` (epoch ms; `Infinity` if unknown). */
 export type LogPrefix = { readonly below: bigint; readonly latestMs: number }
 
-/** The log from which a partition was read: at most two prefixes, or that it was replaced. */
+/** The log from which a partition was read: at most two of its prefixes, or that it was replaced. */
 export type LogState = { readonly isReplaced: boolean; readonly prefixes: readonly LogPrefix[] }
 
 /** The empty prefix, which every log has. */
@@ -15,7 +15,7 @@ const replacedText = 'replaced'
 export const logStateText = ({ isReplaced, prefixes }: LogState): string =>
   isReplaced ? replacedText : prefixes.map(({ below, latestMs }) => `${below}:${latestMs}`).join()
 
-/** Parses the text in commit metadata. Without it, the records below `position`, the committed offset, were read at unknown append times. */
+/** Parses the text in commit metadata. Without it, the records below the committed `position` were read at unknown append times. */
 export function readLogState(text: string | undefined, position: bigint): LogState {
   if (text === replacedText) return replacedLog
   const prefixes = (text?.split(',') ?? []).flatMap((prefix) => {
@@ -25,16 +25,15 @@ export function readLogState(text: string | undefined, position: bigint): LogSta
   return { isReplaced: false, prefixes: prefixes.length > 0 ? prefixes : [{ below: position, latestMs: Infinity }] }
 }
 
-/** Parses the text in Redis. */
 export const readStoredLogState = (text: string | undefined): LogState =>
   text === undefined ? unreadLog : readLogState(text, 0n)
 
-/** `high`: the end offset; `firstLater`: the first offset whose record was appended after `latestMs`; undefined if there is none, or `latestMs` is unknown. */
+/** `high`: the end offset; `firstLater`: the first offset with a record appended after `latestMs`, if there is one and `latestMs` is known. */
 export type LogAnswer = { readonly high: bigint; readonly firstLater: bigint | undefined }
 
 /**
- * Whether a log may still have a prefix. The log of a topic created again either ends below `below`, or has records below `below` appended after `latestMs`.
- * Compaction and clock steps do not matter: a record keeps its offset and append time.
+ * Whether a log may still have a prefix. The log of a topic created again either ends below `below`, or has records below `below` appended after `latestMs`. A
+ * record keeps its offset and append time.
  */
 export const hasPrefix = ({ high, firstLater }: LogAnswer, { below }: LogPrefix): boolean =>
   high >= below && (firstLater === undefined || firstLater >= below)
@@ -49,16 +48,14 @@ export const replacedAfterMs = 30_000
  * A check tests only confirmed prefixes. If the log has them, everything read before this check is confirmed. Testing everything read at once would miss this
  * replacement:
  * 1. An indexer has read offsets 0 to 499, until 10:00. Confirmed: `below` 500, `latestMs` 10:00.
- * 2. The topic is created again and gets 900 records, from 10:05 to 10:20. The indexer reads offsets 500 to 899, without an error.
+ * 2. The topic is created again and gets 900 records, from 10:05 to 10:20. The indexer reads offsets 500 to 899.
  * 3. Everything read (`below` 900, `latestMs` 10:20) fits the new log. The confirmed prefix does not: records below 500 were appended after 10:00.
  */
 export class ReplacementDetector {
   isReplaced: boolean
-  /** What the next check tests: stored prefixes, or the one that the last check has confirmed. */
+  /** What the next check tests. */
   #prefixes: readonly LogPrefix[]
-  /**
-   * `below`: the end of the longest prefix when reading started; `latestMs`: the latest append time in the prefixes, and of the records read from `below` on.
-   */
+  /** `below`: the end of the longest stored prefix; `latestMs`: the latest append time in the prefixes, and of the records read since. */
   #readPrefix: LogPrefix
   /** When the present run of failed checks began (monotonic, ms). */
   #lacksPrefixSinceMs: number | undefined
@@ -82,7 +79,7 @@ export class ReplacementDetector {
 
   /** Also for control records, and records of aborted transactions. */
   noteTime(offset: bigint, appendedAtMs: number): void {
-    // A record below this offset is in the prefixes already, or is of a new log.
+    // A record below this offset is in a prefix already, or is of a new log.
     const { below, latestMs } = this.#readPrefix
     if (offset >= below && appendedAtMs > latestMs) this.#readPrefix = { below, latestMs: appendedAtMs }
   }
@@ -96,7 +93,7 @@ export class ReplacementDetector {
     return this.isDoubted ? undefined : { isReplaced: false, prefixes: this.#prefixes }
   }
 
-  /** The state to commit with `position`: the first confirmed prefix, then everything below `position`. While `isDoubted`, only confirmed prefixes. */
+  /** To be committed with `position`: the first confirmed prefix, then everything below `position`; while `isDoubted`, only confirmed prefixes. */
   state(position: bigint): LogState {
     const prefixes = this.isDoubted ? this.#prefixes : [...this.#prefixes.slice(0, 1), this.prefixUpTo(position)]
     return { isReplaced: this.isReplaced, prefixes }
@@ -107,8 +104,8 @@ export class ReplacementDetector {
   }
 
   /**
-   * Ends a check, at `elapsedMs` (monotonic). `readPrefix`: what was read before Kafka was queried; `answers`: in the order of `prefixes()`. Returns whether
-   * the log now counts as replaced.
+   * `elapsedMs`: monotonic; `readPrefix`: what was read before Kafka was queried; `answers`: in the order of `prefixes()`. Returns whether the log now counts
+   * as replaced.
    */
   endCheck(readPrefix: LogPrefix, answers: readonly LogAnswer[], elapsedMs: number): boolean {
     const hasEveryPrefix = this.#prefixes.every((prefix, index) => {

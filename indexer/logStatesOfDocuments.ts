@@ -11,10 +11,9 @@ import type { LogState } from './logReplacement.ts'
 type MaxTimes = Record<'changedAt' | 'deletedAt', { readonly value: number | null }>
 
 /**
- * Reads, from the documents of a generation, the `LogState` of partitions: the highest position of a document, and the latest append time. A partition without
- * documents is left out. Needed where commits and Redis have no state:
- * 1. An operator deletes a topic, and with it its commits. Redis loses its data.
- * 2. The topic is created again. Only the documents, with positions above its end, show that it is another log.
+ * Reads the `LogState` of partitions from the documents of a generation: their highest position, and their latest append time. Needed where commits and Redis
+ * have no state: an operator has deleted a topic, and with it its commits, and Redis has lost its data. When the topic is created again, only the documents,
+ * with positions above its end, show that it is another log.
  *
  * A document has the append time of its newest record only. So a rebuild may be started without need:
  * 1. The record of `a` has the latest append time of the log. The clock of its broker goes back by a minute, and `a` changes again.

@@ -4,7 +4,6 @@ import type { AssignedPartition } from './assignedPartition.ts'
 /** How far a partition was processed, in one round of `ProgressPublisher`. */
 export type PartitionProgress = {
   readonly partition: AssignedPartition
-  /** Every record below this offset is processed. */
   readonly position: Offset
   /** Every record appended before this time (epoch ms) is below the position; `notCovered` if a deletion may have been missed. */
   readonly coveredUntilMs: number
@@ -14,8 +13,8 @@ export type PartitionProgress = {
 
 /**
  * Updates a partition by its end offset `high` (undefined if Kafka does not have the partition), and returns its progress. The caller must first note
- * `readBefore`, below which every record was read, then the time `beforeQueryMs` (epoch ms), then query `high`: every record at or above it was appended after
- * that time. If `high` is below `readBefore`, the log has lost its end, or a former leader has answered.
+ * `readBefore`, below which every record was read, then the time `beforeQueryMs` (epoch ms), then query `high`. If `high` is below `readBefore`, the log has
+ * lost its end, or a former leader has answered.
  */
 export function progressOf(
   partition: AssignedPartition,
@@ -34,8 +33,8 @@ export function progressOf(
 }
 
 /**
- * Once `coveredUntilMs` is newer than the committed one by this time (ms), it is committed, even if no record was processed. Otherwise the next owner would
- * start with an old time: if the first record in ten days is appended while no indexer runs, it would count a deletion as missed.
+ * A `coveredUntilMs` newer by this time (ms) is committed, even if no record was processed. Otherwise, if the first record in ten days were appended while no
+ * indexer runs, the next owner would count a deletion as missed.
  */
 const maxCommitAgeMs = 1_000
 

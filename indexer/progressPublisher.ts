@@ -23,13 +23,12 @@ type PublisherOptions = {
   publishVisible(round: VisibleRound): Promise<RoundReply>
   afterRound(published: RoundReply): Promise<RoundResult>
   readonly tag: GenerationTag
-  /** Epoch ms. */
   redisTimeMs(): Promise<number>
-  /** Whether so many records are in flight that refreshes, which slow writes down, must be rarer. */
+  /** Whether refreshes, which slow writes down, must be rarer. */
   isBehind(): boolean
   /** Epoch ms. */
   readonly clock: () => number
-  /** A monotonic clock (ms). */
+  /** Monotonic. */
   readonly elapsedMs: () => number
   readonly log: Logger
 }
@@ -40,7 +39,7 @@ export type VisiblePartition = TopicPartition & Pick<PublishedPartition, 'to' | 
 /** `low`: the first offset of the new log. */
 export type ReplacedPartition = { readonly partition: AssignedPartition; readonly low: Offset }
 
-/** Bounds (ms) of the rest after a refresh, which is as long as the refresh: a slow cluster is refreshed less often. */
+/** Bounds (ms) of the rest after a refresh, which is as long as the refresh, to spare a slow cluster. */
 const minRestMs = 25
 const maxRestMs = 100
 const restAfterFailureMs = 250
@@ -50,17 +49,15 @@ const behindCheckMs = 250
 const idleIntervalMs = 1_000
 
 /**
- * Publishes progress in rounds:
- * 1. Elasticsearch refreshes the indices.
- * 2. One script writes positions, and new versions of changed lists, to Redis. So clients never read these ahead of the documents that a search returns.
- * 3. Kafka gets the commits. So every committed record is searchable.
+ * Publishes progress in rounds: refresh, publication in Redis, commit. So clients never read a position or list version ahead of the documents that a search
+ * returns, and every committed record is searchable.
  */
 export class ProgressPublisher {
   readonly #options: PublisherOptions
   #written = new Set<TeamList>()
   /** Lists with searchable changes whose new versions are not published yet. */
   readonly #refreshed = new Set<TeamList>()
-  /** Ends with the round in progress; the next one waits. Of two concurrent rounds, one could commit records before the other has refreshed them. */
+  /** The round in progress. Of two concurrent rounds, one could commit records before the other has refreshed them. */
   #round: Promise<unknown> = Promise.resolve()
   #roundBeganAtMs = Number.NEGATIVE_INFINITY
   #restUntilMs = Number.NEGATIVE_INFINITY
@@ -74,9 +71,8 @@ export class ProgressPublisher {
   }
 
   /**
-   * Makes the next round refresh, and publish a new list version. This is necessary even
-   * - for a stale record: another indexer may have stored it, and crashed before it published;
-   * - for a rejected record: its list document may have been stored before its detail document was rejected.
+   * Makes the next round refresh, and publish a new list version. This is necessary even for a stale record, since another indexer may have stored it, and
+   * crashed before it published; and for a rejected record, since its list document may have been stored before its detail document was rejected.
    */
   noteWrite(list: TeamList): void {
     const isFirst = this.#written.size === 0
@@ -84,7 +80,7 @@ export class ProgressPublisher {
     if (isFirst) this.#wake()
   }
 
-  /** The owned partitions with a published position, each with the offset below which every record is visible and committed. */
+  /** The owned partitions with a published position. Below `to`, every record is visible and committed. */
   visible(): readonly VisiblePartition[] {
     return this.#options.consumer.assigned().flatMap(({ topic, partition, visible, committed, start }) => {
       const { visibleTo, visibleAtMs } = visible
@@ -138,7 +134,7 @@ export class ProgressPublisher {
     return round
   }
 
-  /** Commits the first offsets (`low`) of replaced logs, and joins the group again. Otherwise the new records below the former commits would never be read. */
+  /** Commits the first offsets (`low`) of replaced logs, and joins the group again. Otherwise new records below the former commits would never be read. */
   readAgain(replaced: readonly ReplacedPartition[]): Promise<void> {
     const { consumer, tag } = this.#options
     const rereading = this.#round.then(async () => {
@@ -192,9 +188,8 @@ export class ProgressPublisher {
   }
 
   /**
-   * Refreshes the indices if anything was written. If a shard has no primary, the refresh fails, but has made changes in other shards searchable. So the
-   * written lists get new versions at once, or the API would serve cached answers until the shard has a primary. The next successful round gives them new
-   * versions again.
+   * If a shard has no primary, the refresh fails, but has made changes in other shards searchable. So the written lists get new versions at once, or the API
+   * would serve cached answers until the shard has a primary. The next successful round gives them new versions again.
    */
   async #makeSearchable(ranges: OffsetRanges): Promise<void> {
     const { refresh, elapsedMs, publishVisible } = this.#options
@@ -213,12 +208,8 @@ export class ProgressPublisher {
   }
 
   /**
-   * Publishes positions and list versions. A position is withheld
-   * - while the log may have been replaced: its end was below a record read before, or a check doubts it;
-   * - while the index is in a state that the log never had (`PublishedPosition.isStateOfLog`);
-   * - while a rebuild switches readers to its generation (`locked`).
-   *
-   * Its next publication then changes every list version.
+   * A position is withheld while the log may have been replaced (its end was below a record read before, or a check doubts it), while the index is in a state
+   * that the log never had, and while a rebuild switches readers to its generation (`locked`). Its next publication then changes every list version.
    */
   async #publishVisible(progress: readonly PartitionProgress[], ranges: OffsetRanges): Promise<RoundReply> {
     const visible = progress.filter(
@@ -252,7 +243,7 @@ export class ProgressPublisher {
 
   async #commit(progress: readonly PartitionProgress[]): Promise<void> {
     const { consumer, tag } = this.#options
-    // The new owner of a reassigned partition may have committed a higher position, which must not be overwritten.
+    // A new owner may have committed a higher position, which must not be overwritten.
     const assigned = consumer.assigned()
     const due = progress.filter(
       (partitionProgress) => isCommitDue(partitionProgress) && assigned.includes(partitionProgress.partition),
@@ -270,7 +261,7 @@ export class ProgressPublisher {
   }
 }
 
-/** Too many lists to name change all lists. */
+/** Beyond the bound, all lists get new versions. */
 function listsOrAll(lists: readonly TeamList[]): Pick<VisibleRound, 'lists' | 'changesEveryList'> {
   const isBeyondBound = lists.length > maxListsPerRound
   return { lists: isBeyondBound ? [] : lists, changesEveryList: isBeyondBound }

@@ -1,11 +1,11 @@
 import type { TeamList } from '../src/core/model/ids.ts'
 
-/** Of a list's records that were written, but are not below the published position yet. */
+/** Of records that were written, but are not below the published position yet. */
 type UnpublishedOffsets = { readonly first: bigint; readonly last: bigint }
 
 /** What a partition has published for clients, and what the next round of `ProgressPublisher` must publish. */
 export class PublishedPosition {
-  /** The position that this assignment has published last; undefined before the first. */
+  /** The last position that this assignment has published. */
   visibleTo: bigint | undefined
   /** Every record appended before this time (epoch ms) is below `visibleTo`. */
   visibleAtMs = 0
@@ -25,7 +25,7 @@ export class PublishedPosition {
     return this.visibleTo ?? this.#start
   }
 
-  /** Whether the last round withheld the position. Then its next publication must change every list version. */
+  /** Then the next publication must change every list version. */
   get wasWithheld(): boolean {
     return this.#wasWithheld
   }
@@ -36,14 +36,14 @@ export class PublishedPosition {
   }
 
   /**
-   * Notes that compaction removed records of a fetched batch, whose successors are below `end`. Example: of `a`, `b`, `a` at offsets 0, 1, 2, compaction
-   * removed offset 0. After offset 1 is read, the index has `b` without `a`: a state that the log never had.
+   * Notes that compaction removed records of a fetched batch; later records of their keys are below `end`. Example: of `a`, `b`, `a` at offsets 0, 1, 2,
+   * compaction removed offset 0. After offset 1 is read, the index has `b` without `a`: a state that the log never had.
    */
   noteGap(end: bigint): void {
     if (end > this.#gapBelow) this.#gapBelow = end
   }
 
-  /** Notes that a record of this list was stored, found stale or rejected. */
+  /** Also for stale and rejected records. */
   noteWrite(list: TeamList, offset: bigint): void {
     const { first, last } = this.#unpublished.get(list) ?? { first: offset, last: offset }
     this.#unpublished.set(list, { first: offset < first ? offset : first, last: offset > last ? offset : last })
@@ -61,8 +61,8 @@ export class PublishedPosition {
   }
 
   /**
-   * Whether the index with all records below `position` is in a state that the log once had: `position` must have reached the log's end at the assignment, and
-   * the ends of all gaps (`noteGap`).
+   * Whether the index with all records below `position` is in a state that the log once had: beyond the log's end at the assignment, and the ends of all gaps
+   * (`noteGap`).
    */
   isStateOfLog(position: bigint): boolean {
     return this.#endAtStart !== undefined && position >= this.#endAtStart && position >= this.#gapBelow

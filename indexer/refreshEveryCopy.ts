@@ -2,16 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, estypes } from '@elastic/elasticsearch'
 import type { RequestOptions } from '../src/core/elasticsearch/elasticsearch.ts'
 
-/** After this time (ms), the health of the cluster shows whether a primary is missing: then Elasticsearch would answer only after a minute. */
+/** After this time (ms), the cluster's health is queried: without a primary, Elasticsearch answers only after a minute. */
 const patienceMs = 2_000
 
 /**
  * Makes every acknowledged write searchable on each copy of a shard (primary or replica) that may answer a search. Rejects if a copy may lack a write.
  *
- * A refresh does not report a copy that it has not reached. Either the copy is unassigned, which is harmless; or its node is cut off, but still answers
- * searches. So, after the refresh,
- * - at least as many copies must have been reached as are active. (A copy that becomes active later is refreshed by its recovery);
- * - no primary may be missing.
+ * A refresh does not report a copy that it has not reached: it is unassigned, which is harmless; or its node is cut off, but still answers searches. So no
+ * primary may be missing, and at least as many copies must have been reached as are active. (A copy that becomes active later is refreshed by its recovery.)
  *
  * This number alone could hide that copy A is refreshed and then lost, while copy B is active, but was not reached. So, if a refresh misses a copy, a second
  * one follows, and as many copies must be active before it as after it. One case remains unnoticed: B is not reached again, and during the second refresh, A is

@@ -19,7 +19,7 @@ export const rebuildGroup = (consumerGroup: string): string => `${consumerGroup}
 
 export type CommittedOffset = {
   readonly position: Offset
-  /** The tag of the generation for which every record below `position` was processed; undefined if the metadata cannot be parsed. */
+  /** Every record below `position` was processed for the generation with this tag; undefined if the metadata cannot be parsed. */
   readonly generation: string | undefined
   /** Every rejected record below this offset has its dead letter: read again, it gets no second one. */
   readonly deadLetteredBelow: Offset
@@ -40,14 +40,14 @@ export type StartOffsetOptions = {
   generationOf(topic: string): TargetGeneration | undefined
   /** `partitionName` → `logStateText` of the log from which the generation was read. */
   readonly storedLogs: ReadonlyMap<string, string>
-  /** Reads the states of logs from the generation's documents; by `partitionName`. */
+  /** By `partitionName`. */
   logStatesOfDocuments(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, LogState>>
   readonly clock: () => number
   /** For how long Kafka is queried again while a partition's end is below a commit; undefined: not at all. */
   readonly patience?: Patience
 }
 
-/** For this time (ms) after a change of leader, the former leader may still answer, with an end below a commit. */
+/** For this time (ms) after a change of leader, the former leader may still answer, with an old end. */
 export const formerLeaderMs = 10_000
 
 type Patience = { readonly ms: number; readonly signal: AbortSignal }
@@ -122,14 +122,14 @@ function readCommit({ position, metadata }: PartitionCommit): CommittedOffset {
   return {
     position,
     generation,
-    // Every rejected record below an indexer's commit has its dead letter. (`startOffset` ignores this member of a rebuild's commit.)
+    // Every rejected record below an indexer's commit has its dead letter.
     deadLetteredBelow: deadLetteredBelow > position ? deadLetteredBelow : position,
     coveredUntilMs: Number(coveredUntilMs ?? notCovered),
     log: readLogState(log, position),
   }
 }
 
-/** The commits of a partition in `groupId` (`own`) and `rebuildGroupId` (`ofRebuild`), and the generation to be written. */
+/** The commits in `groupId` (`own`) and `rebuildGroupId` (`ofRebuild`), and the generation to be written. */
 type PartitionCommits = {
   readonly own: CommittedOffset | undefined
   readonly ofRebuild: CommittedOffset | undefined
@@ -144,7 +144,7 @@ function areCommitsWithin(range: OffsetRange | undefined, { own, ofRebuild, gene
   return commits.every((commit) => commit === undefined || commit.position <= range.high)
 }
 
-/** Also true for account keys, which need no state. */
+/** Account keys need no state. */
 const hasCommittedState = ({ own, ofRebuild, generation }: PartitionCommits): boolean =>
   generation === undefined || [own, ofRebuild].some((commit) => commit?.generation === generation.tag)
 
@@ -166,7 +166,6 @@ async function fetchRanges(
 
 type StartInput = PartitionCommits & {
   readonly range: OffsetRange
-  /** Epoch ms, before `range` was queried. */
   readonly nowMs: number
   /** The result's members if no commit names the generation. */
   readonly coveredWithoutCommitMs: number
@@ -208,10 +207,9 @@ function startOffset(input: StartInput): StartOffset {
 }
 
 /**
- * A time (epoch ms) before which the generation can have missed no deletion of a partition without a commit:
- * - the creation of the generation, which has no older document;
- * - or, if other partitions have commits for the generation, their latest `coveredUntilMs`. Then the partition was added later, or its owner was killed
- *   before its first commit.
+ * A time (epoch ms) before which the generation can have missed no deletion of a partition without a commit: its creation, since it has no older document; or
+ * the latest `coveredUntilMs` of other partitions, if these have commits for the generation. Then the partition was added later, or its owner was killed before
+ * its first commit.
  */
 function coveredWithoutCommit(
   { high }: OffsetRange,
@@ -220,7 +218,7 @@ function coveredWithoutCommit(
   nowMs: number,
 ): number {
   if (high === 0n) return nowMs
-  // Redis may still have keys whose deletions Kafka has removed: a replay is needed.
+  // Redis may still have keys whose deletions Kafka has removed.
   if (generation === undefined) return notCovered
   const commitsOfGeneration = [...otherCommits].filter((commit) => commit.generation === generation.tag)
   if (commitsOfGeneration.length === 0) return generation.createdAtMs
@@ -228,8 +226,8 @@ function coveredWithoutCommit(
 }
 
 /**
- * Whether a generation was read from a topic of another name, because an operator has changed `TOPIC_FORMS`, for example: its positions are offsets of another
- * log. `states`: by `partitionName`.
+ * Whether a generation was read from a topic of another name, because an operator has changed `TOPIC_FORMS`, for example. Its positions are then offsets of
+ * another log.
  */
 export function isRenamed(topic: string, states: { keys(): Iterable<string> }, topics: readonly string[]): boolean {
   const readTopics = new Set([...states.keys()].map((name) => name.slice(0, name.lastIndexOf('/'))))

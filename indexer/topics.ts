@@ -32,7 +32,6 @@ export const documentTopics = (config: Config): string[] => [config.TOPIC_FORMS,
 export const entityTypeIn = (topic: string, config: Pick<Config, 'TOPIC_FORMS'>): EntityType =>
   topic === config.TOPIC_FORMS ? 'forms' : 'submissions'
 
-/** The document partitions among these, with their entity types. */
 export const documentPartitionsIn = (
   partitions: readonly TopicPartition[],
   config: Config,
@@ -45,9 +44,8 @@ export const documentPartitionsIn = (
 
 export const sourceTopics = (config: Config): string[] => [...documentTopics(config), config.TOPIC_ACCOUNT_KEYS]
 
-/** What the settings of the source topics mean for reading. */
 export type TopicRules = {
-  /** If a document topic lacks `LogAppendTime`, producers set the times of records, and no watermark is published. */
+  /** Otherwise producers set the times of records, and no watermark is published. */
   readonly hasAppendTimes: boolean
   /** Topic → `cleanup.policy`, if it is not `compact`: Kafka may delete records of live entities. */
   readonly wrongPolicies: Readonly<Record<string, string>>
@@ -77,12 +75,12 @@ export async function ensureTopics(source: KafkaSource, config: Config, log: Log
   return rules
 }
 
-/** The headers of a dead letter add at most so many bytes to its record. */
+/** The headers of a dead letter add at most so many bytes. */
 const maxAddedBytes = 4_096
 
 /**
- * Fails unless the topic of dead letters accepts the largest record of every source topic. A record whose dead letter Kafka refuses is never committed, and its
- * partition stands still until an operator raises `max.message.bytes`. Rejects if Kafka does not answer.
+ * Fails unless the topic of dead letters accepts the largest record of every source topic. Otherwise a partition stands still at a record whose dead letter
+ * Kafka refuses, until an operator raises `max.message.bytes`. Rejects if Kafka does not answer.
  */
 export async function checkDeadLetterSize(
   source: Pick<KafkaSource, 'topicSettings'>,

@@ -33,23 +33,22 @@ type BatchResult = Pick<Batch, 'hasResults'> & {
 
 export type BatchWriterOptions = BulkCalls & {
   readonly signal: AbortSignal
-  /** Monotonic, ms. */
   readonly elapsedMs: () => number
   /** Called with the failure when a first record begins to wait for a retry; with undefined when none waits any more. */
   onBlocked(failure: BulkFailure | undefined): void
 }
 
-/** The record that has waited longest after a failure, and its last error. */
+/** The record that has waited longest, and its last error. */
 export type BlockedRecord = { readonly name: string; readonly reason: string; readonly forMs: number }
 
 /**
  * Sends batches. The kind of an outcome (explained in `bulkFailure.ts`) decides whether its record is finished, rejected, put back into the queue at once, or
- * returned to be sent again after a backoff.
+ * returned for a backoff.
  */
 export class BatchWriter {
   readonly #options: BatchWriterOptions
   readonly #queue: BulkQueue
-  /** Entity → the last failure of its record, in the order in which the records first failed. */
+  /** By entity, in the order in which the records first failed. */
   readonly #blocked = new Map<string, { readonly name: string; readonly sinceMs: number; readonly reason: string }>()
 
   constructor(options: BatchWriterOptions, queue: BulkQueue) {
@@ -66,14 +65,13 @@ export class BatchWriter {
     )
   }
 
-  /** The record that `health` names. */
   blocked(): BlockedRecord | undefined {
     const [longest] = this.#blocked.values()
     if (longest === undefined) return undefined
     return { name: longest.name, reason: longest.reason, forMs: this.#options.elapsedMs() - longest.sinceMs }
   }
 
-  /** Sends a batch, and applies the results. Rejects only because of a bug, and once the writer is stopped. */
+  /** Rejects only because of a bug, and once the writer is stopped. */
   async write(jobs: readonly Job[]): Promise<BatchResult> {
     const batch: Batch = { hasResults: false, badRequests: [], repeated: [], failed: [] }
     await this.#attempt(jobs, batch)
@@ -119,8 +117,8 @@ export class BatchWriter {
   }
 
   /**
-   * Sends the documents in requests of their own, the largest first. If that is too large, no document was stored, and all get its outcome, so that `#reject`
-   * gets the whole record. After any other failure, the rest is not sent.
+   * Sends the documents in requests of their own, the largest first. If that is too large, nothing was stored, and all get its outcome, so that `#reject` gets
+   * the whole record. After any other failure, the rest is not sent.
    */
   async #sendSingly(job: Job, documents: Documents): Promise<ItemOutcome[]> {
     const outcomes = new Map<DocumentWrite, ItemOutcome>()
@@ -137,7 +135,7 @@ export class BatchWriter {
     return documents.map((document) => outcomes.get(document) ?? outcomeOfUnsent)
   }
 
-  /** After a sign of overload: smaller batches; a record that was alone is sent document by document. */
+  /** After a sign of overload. A record that was alone is then sent document by document. */
   #reduceLoad(jobs: readonly Job[]): void {
     this.#queue.halveBounds()
     const job = onlyJobOf(jobs)
@@ -178,12 +176,12 @@ export class BatchWriter {
       job.isSentSingly = true
       await this.#attempt(jobs, batch)
     } else if (failure.kind === 'split') this.#reject(job, job.documents, failure.reason)
-    // It was rejected once before, while Elasticsearch worked: the record is at fault.
+    // The record was rejected before, while Elasticsearch worked.
     else if (job.hasNamesOnce) this.#reject(job, job.documents, failure.reason)
     else batch.badRequests.push({ job, reason: failure.reason })
   }
 
-  /** If the outcomes of a record's documents differ, a rejection decides before a suspicion, and a suspicion before a failure that may pass. */
+  /** A rejection decides before a suspicion, and a suspicion before a failure that may pass. */
   #applyOutcomes(job: Job, outcomes: readonly ItemOutcome[], writable: ReadonlySet<string>, batch: Batch): void {
     job.staleList ??= job.documents.find(
       ({ kind }, index) => kind === job.list.kind && outcomes[index]?.kind === 'stale',
@@ -219,8 +217,8 @@ export class BatchWriter {
   }
 
   /**
-   * Compares records with stored documents of their revisions, and finishes them. Resolves with the jobs that could not be compared: Elasticsearch did not
-   * answer, or the answering copy of the shard lacks the document.
+   * Finishes records whose revision was stored before. Resolves with the jobs that could not be compared: Elasticsearch did not answer, or the answering copy
+   * of the shard lacks the document.
    */
   async #compareRepeated(jobs: readonly Job[]): Promise<readonly Job[]> {
     let storedStates: readonly (StoredState | undefined)[] = []
@@ -240,7 +238,6 @@ export class BatchWriter {
     return batch.failed
   }
 
-  /** `stored`: what Elasticsearch has now. */
   #finish(job: Job, stored: StoredState): void {
     this.#release(job)
     reportOutcomes(job, stored)
@@ -266,8 +263,8 @@ export class BatchWriter {
   }
 
   /**
-   * The first time, queues the record again, with its `rejected` documents without repeated JSON names, which Elasticsearch refuses. The second time, reports
-   * `rejected`, and queues the newest of the superseded records.
+   * First queues the record again, with its `rejected` documents without repeated JSON names, which Elasticsearch refuses. The second time, reports `rejected`,
+   * and queues the newest of the superseded records.
    */
   #reject(job: Job, rejected: Documents, reason: string): void {
     if (!job.hasNamesOnce) {

@@ -20,10 +20,7 @@ export const bulkBounds: BulkBounds = { maxBulkBytes: 5 * 1024 * 1024, maxBulkDo
 /** `external`: a write replaces lower versions only; `external_gte`: also the same version. */
 export type VersionType = 'external' | 'external_gte'
 
-/**
- * How long Elasticsearch waits for a shard without a primary. With its default of a minute, the client would time out, without the results of the documents in
- * other shards.
- */
+/** How long Elasticsearch waits for a shard without a primary. By default it waits longer than the client, which would not get the results of other shards. */
 const primaryWait = '2s'
 
 /** For each document, a line with the action and a line with the source, which must not contain a line break. */
@@ -50,7 +47,7 @@ function actionLine(aliases: WriteAliases, write: DocumentWrite, versionType: Ve
   return `{"index":{"_index":"${aliases[kind]}","_id":"${id}","routing":"${teamId}","version":${version},"version_type":"${type}"}}\n`
 }
 
-/** Sends `writes`, encoded as `bulkBody`. Resolves with an outcome for each document, in order; rejects if the request fails as a whole. */
+/** Sends `writes`, encoded as `bulkBody`. Resolves with their outcomes, in order; rejects if the request fails as a whole. */
 export async function sendBulk(
   client: Client,
   bulkBody: Buffer,
@@ -93,14 +90,14 @@ export type BulkQueries = {
   /** For each document, whether its shard accepts writes now. */
   acceptsWrites(documents: Documents): Promise<boolean[]>
   /**
-   * For each list document, what is stored, searchable or not; undefined if the answering copy of the shard lacks the document. Rejects if Elasticsearch
-   * returns an error for any document.
+   * What is stored of each, searchable or not; undefined if the answering copy of the shard lacks the document. Rejects if Elasticsearch returns an error for
+   * any document.
    */
   readStored(lists: Documents): Promise<(StoredState | undefined)[]>
 }
 
 export type BulkCalls = BulkQueries & {
-  /** As `sendBulk`. */
+  /** Resolves and rejects as `sendBulk`. */
   send(documents: Documents): Promise<ItemOutcome[]>
 }
 
@@ -173,7 +170,7 @@ const encodeProbes = (aliases: WriteAliases, documents: Documents): Buffer =>
       .join(''),
   )
 
-/** Kind → a document's source as this release writes it. An index with mappings of another release refuses the probe, too, so no record counts as at fault. */
+/** Kind → a document's source as this release writes it. An index with mappings of another release refuses the probe, so no record counts as at fault. */
 const sampleSources = renderSamples()
 
 function renderSamples(): ReadonlyMap<DocumentKind, Buffer> {

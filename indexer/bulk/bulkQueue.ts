@@ -10,9 +10,8 @@ export type Lane = 'withoutPrimary' | 'ordinary'
 
 /** The least part of `BulkBounds` to which overload reduces a batch. */
 const minShare = 1 / 64
-/** By so much the part grows after a success. */
 const shareStep = 1 / 16
-/** Only a request of at least this part of the present bounds widens them: the success of a small one proves nothing about a large one. */
+/** The success of a request below this part of the present bounds proves nothing about a large one. */
 const minUsedShare = 1 / 2
 
 /**
@@ -27,7 +26,7 @@ export class BulkQueue {
   readonly #waiting: Readonly<Record<Lane, Map<string, Job>>> = { withoutPrimary: new Map(), ordinary: new Map() }
   /** The shards (`shardOf`) whose last document met a missing primary. */
   readonly #shardsWithoutPrimary = new Set<string>()
-  /** The entities with a record in a request, or in a backoff before its next attempt. */
+  /** Also entities in a backoff. */
   readonly #inFlight = new Set<string>()
   #addedCount = 0
   /** The part of `BulkBounds` that a batch may use now. */
@@ -65,7 +64,6 @@ export class BulkQueue {
     return jobs
   }
 
-  /** The next record of the entity may be sent. */
   finish({ entity }: Job): void {
     this.#inFlight.delete(entity)
   }
@@ -76,7 +74,7 @@ export class BulkQueue {
     this.#enqueue(job)
   }
 
-  /** Updates which shards have no primary, by the outcomes of a request; moves waiting records between the lanes. */
+  /** Learns from a request which shards have no primary, and moves waiting records between the lanes. */
   updateLanes(documents: Documents, outcomes: readonly ItemOutcome[]): void {
     if (this.#shardsWithoutPrimary.size === 0 && outcomes.every(({ kind }) => kind !== 'away')) return
     const lacksPrimaryByShard = new Map(
@@ -100,7 +98,6 @@ export class BulkQueue {
     this.#share = Math.max(minShare, this.#share / 2)
   }
 
-  /** Called after a success. */
   widenBounds(documents: number, bytes: number): void {
     const { maxBulkBytes, maxBulkDocuments } = this.#bounds
     const leastShare = this.#share * minUsedShare

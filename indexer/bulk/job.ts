@@ -12,7 +12,7 @@ export type Outcome =
   | { readonly kind: 'indexed' | 'stale' | 'conflict' }
   | { readonly kind: 'rejected'; readonly reason: string }
 
-/** Those of a partition are submitted in order of offsets. */
+/** A record to write; the records of a partition are submitted in order of offsets. */
 export type RecordWrite = {
   readonly documents: Documents
   /** Whether a stored revision with other content is a `conflict`, rather than `stale`. */
@@ -21,21 +21,21 @@ export type RecordWrite = {
   done(outcome: Outcome): void
 }
 
-/** How often Elasticsearch has failed at a document while its shard accepted other writes, and when first (`elapsedMs`). */
+/** The failures at a document while its shard accepted other writes, the first one at `sinceMs` (`elapsedMs`). */
 type Suspicion = { readonly sinceMs: number; readonly failures: number }
 
 export type Job = Omit<RecordWrite, 'documents'> & {
   /** Such as `forms/acme/f1`. */
   readonly entity: string
-  /** The number of records submitted before. */
+  /** The number of records submitted before this one. */
   readonly order: number
   readonly list: DocumentWrite
   readonly version: Revision
   documents: Documents
-  /** The list document, if Elasticsearch has found it stale. */
+  /** Set once Elasticsearch has found it stale. */
   staleList: DocumentWrite | undefined
   isStored: boolean
-  /** Whether it was rejected once; rejected documents are now sent without repeated JSON names. */
+  /** Whether its rejected documents are now sent without repeated JSON names. */
   hasNamesOnce: boolean
   /** Whether each document has its own request, because one for all was too large or met overload. */
   isSentSingly: boolean
@@ -67,12 +67,12 @@ export function newJob(write: RecordWrite, order: number): Job {
   }
 }
 
-/** Returns the newer of two records of an entity, which supersedes the other one. Of equal revisions, the record submitted earlier wins. */
+/** Returns the newer of two records of an entity, which supersedes the other. Of equal revisions, the record submitted earlier wins. */
 export function supersede(one: Job, other: Job): Job {
   const oneWins = one.version === other.version ? one.order < other.order : one.version > other.version
   const winner = oneWins ? one : other
   const loser = oneWins ? other : one
-  // Appends to the longer list: an entity may change ten thousand times during one request.
+  // An entity may change ten thousand times during one request, so little is copied.
   const isWinnersShorter = winner.superseded.length < loser.superseded.length
   const longer = isWinnersShorter ? loser.superseded : winner.superseded
   const shorter = isWinnersShorter ? winner.superseded : loser.superseded
@@ -84,7 +84,7 @@ export function supersede(one: Job, other: Job): Job {
   return winner
 }
 
-/** Reports `rejected`. Returns the newest of the superseded records, which supersedes the others. */
+/** Returns the newest of the superseded records, which supersedes the others. */
 export function reportRejection(job: Job, reason: string): Job | undefined {
   job.done({ kind: 'rejected', reason })
   for (const superseded of job.superseded) superseded.suspicion = inheritedSuspicion(job.suspicion)
@@ -93,11 +93,11 @@ export function reportRejection(job: Job, reason: string): Job | undefined {
 }
 
 /**
- * The list document, to be written again over the same revision, if it was stale, but the detail document was stored. Example:
+ * The list document, to be written again over the same revision, if it was stale, but the detail document was stored:
  * 1. Elasticsearch stores the list document of a record at offset 10, but fails at the detail document. The record becomes a dead letter.
  * 2. Followers with `view=full` read past offset 10 without the detail.
- * 3. An operator replays the dead letter, at offset 30. The detail document is stored; the list document is stale.
- * 4. The list document is written again, with the position of offset 30. So followers read the entity once more, with its detail.
+ * 3. An operator replays the dead letter, at offset 30. Now the list document is stale.
+ * 4. It is written again, with the position of offset 30. So followers read the entity once more, with its detail.
  */
 export const listToRepeat = ({ staleList, isStored }: Job): DocumentWrite | undefined =>
   isStored && staleList !== undefined && !staleList.replacesSameVersion
@@ -131,7 +131,7 @@ export const bytesOf = (documents: Documents): number =>
 const minSuspiciousFailures = 2
 const minSuspicionMs = 60_000
 
-/** Counts a failure while the shard accepts other writes. Returns whether the document now counts as at fault. */
+/** Returns whether the document now counts as at fault. */
 export function confirmSuspicion(job: Job, nowMs: number): boolean {
   const { sinceMs, failures } = job.suspicion ?? { sinceMs: nowMs, failures: 0 }
   job.suspicion = { sinceMs, failures: failures + 1 }
@@ -146,7 +146,7 @@ export const onlyJobOf = (jobs: readonly Job[]): Job | undefined => (jobs.length
 export type Batch = {
   /** Whether any request had results by document. If not, Elasticsearch is away or refuses everything. */
   hasResults: boolean
-  /** Records that were alone in a request with status 400, and not rejected before. See `BatchWriter.write`. */
+  /** Records refused alone with status 400, for the first time. See `BatchWriter.write`. */
   readonly badRequests: { readonly job: Job; readonly reason: string }[]
   /** Records whose revision was stored before. */
   readonly repeated: Job[]

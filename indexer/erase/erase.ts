@@ -54,19 +54,19 @@ export type Receipt = {
   readonly deletedAt: Instant
   /** When the places had been searched. */
   readonly lookedAt: Instant
-  /** Whether no place on disk has, or may have, data of the submission. */
+  /** Whether no place on disk may have data of the submission. */
   readonly erased: boolean
   readonly places: readonly Place[]
 }
 
 /**
- * Removes from Elasticsearch the data of a submission that the product has deleted. Throws, without any change, if the product has not deleted it.
- * `cleanSince`: the `lookedAt` of an earlier run that left the submission in no index.
+ * Removes a submission that the product has deleted from Elasticsearch. Throws, without any change, if the product has not deleted it. `cleanSince`: the
+ * `lookedAt` of an earlier run that left the submission in no index.
  */
 export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: Instant): Promise<Receipt> {
   const { config } = tools
-  // 1. Checks that the product has deleted the submission, and an indexer has applied the deletion. Reads the records that Kafka still has; by mistake, some
-  //    may be in `forms`, or under another key (`otherKey`).
+  // 1. Checks the deletion, and that an indexer has applied it. Reads the records that Kafka still has, perhaps by mistake in `forms`, or under another key
+  //    (`otherKey`).
   const records = await readKept(tools, config.TOPIC_SUBMISSIONS, recordsOf(id, config))
   const ownRecords = records.filter(({ otherKey }) => otherKey === undefined)
   expectDeleted(id, ownRecords)
@@ -100,7 +100,7 @@ export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: In
   return { key: id, deletedAt, lookedAt: toInstant(tools.clock()), erased, places }
 }
 
-/** Lines with tabs. Places that still have data come last. */
+/** Places that still have data come last. */
 export function receiptLines({ key, deletedAt, lookedAt, erased, places }: Receipt): string[] {
   const left = places.filter(({ state }) => state === 'left')
   const others = places.filter(({ state }) => state !== 'left')
@@ -112,9 +112,9 @@ export function receiptLines({ key, deletedAt, lookedAt, erased, places }: Recei
   return [...lines, `${key}, deleted ${deletedAt}: ${result}; looked ${lookedAt}`]
 }
 
-/** Throws if the newest record of the submission is no deletion. Without a record, `untilApplied` decides by the tombstone in the index. */
+/** Without a record, `untilApplied` decides by the tombstone in the index. */
 export function expectDeleted(id: DocumentId, records: readonly KeptRecord[]): void {
-  // Offsets of different partitions cannot be compared. A key is in two partitions after partitions were added.
+  // A key is in two partitions after partitions were added; their offsets cannot be compared.
   const [newest] = records.toSorted((a, b) => {
     return a.partition === b.partition ? Number(b.offset - a.offset) : b.appendedAtMs - a.appendedAtMs
   })
@@ -123,7 +123,7 @@ export function expectDeleted(id: DocumentId, records: readonly KeptRecord[]): v
   throw new Error(`the product has not deleted ${id}: its newest record, ${place}, is no deletion. Nothing was changed`)
 }
 
-/** The indices of submissions in every generation. `serving`: the number of the serving generation, if one is complete. */
+/** In every generation. `serving`: the number of the serving generation, if one is complete. */
 type SubmissionIndices = {
   readonly indices: FoundGeneration['indices']
   readonly serving: number | undefined
@@ -137,7 +137,7 @@ async function submissionIndices({ elasticsearch, config, signal }: CommandTools
   return { indices, serving: generations.find(({ complete }) => complete?.isServing)?.number }
 }
 
-/** The indices that a rebuild has created since `documents` were read, perhaps from records that Kafka still has. */
+/** A rebuild has created these indices since `documents` were read, perhaps from records that Kafka still has. */
 function createdMeanwhile(
   present: SubmissionIndices['indices'],
   documents: readonly { readonly index: PhysicalIndex }[],
@@ -153,15 +153,13 @@ type IndexedState = {
   readonly state: 'deleted' | 'live' | 'missing'
   /** Of the document in its shard; 0 if `missing`. */
   readonly seqNo: number
-  /** Undefined unless `deleted`. */
   readonly deletedAt: Instant | undefined
 }
-/** `ahead`: the number of the index's generation minus that of the serving one. Above 0: a rebuild fills the index; below 0: the index serves no longer. */
+/** `ahead`: the number of the index's generation minus that of the serving one. Above 0: a rebuild fills the index; below 0: it serves no longer. */
 type StateInGeneration = IndexedState & { readonly ahead: number }
 
 /**
- * Waits until both documents in the serving generation are tombstones. Resolves with the documents in every generation. `isInKafka`: Kafka has the deletion; if
- * not, throws at once when tombstones are missing.
+ * Waits until both documents in the serving generation are tombstones. `isInKafka`: Kafka has the deletion; if not, throws at once when tombstones are missing.
  */
 async function untilApplied(
   tools: CommandTools,
@@ -210,7 +208,7 @@ function placeWithoutTombstone(name: PhysicalIndex, ahead: number, state: 'live'
   return { ...place, state: 'left', detail: 'serves no longer: until `npm run rebuild` removes it' }
 }
 
-/** `indices`: Tidemark's indices of submissions in it. */
+/** `indices`: only Tidemark's indices of submissions. */
 type Snapshot = {
   readonly name: string
   /** Epoch ms. */
@@ -218,7 +216,7 @@ type Snapshot = {
   readonly indices: readonly string[]
 }
 
-/** In all repositories; only those with indices of submissions. */
+/** Only those with indices of submissions. */
 async function snapshotsOf({ elasticsearch, config, signal }: CommandTools): Promise<Snapshot[]> {
   const { snapshots = [] } = await elasticsearch.snapshot.get({ repository: '*', snapshot: '*' }, { signal })
   const isOurs = (index: string): boolean =>
@@ -233,8 +231,8 @@ async function snapshotsOf({ elasticsearch, config, signal }: CommandTools): Pro
 }
 
 /**
- * The snapshots that may have the submission. Their content cannot be read, so their age decides: a snapshot has nothing if it was started after the run of
- * `cleanSince`, and each of its indices was created before that run. Into a later index, a rebuild may have copied the submission from Kafka.
+ * The snapshots that may have the submission. Their age decides, since their content cannot be read: a snapshot has nothing if it was started after the run of
+ * `cleanSince`, and each of its indices was created before. Into a later index, a rebuild may have copied the submission from Kafka.
  */
 function backupsOf(
   snapshots: readonly Snapshot[],

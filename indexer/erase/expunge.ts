@@ -6,7 +6,6 @@ import { until } from '../backoff.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 
-/** A place that was searched for data of a deleted submission. */
 export type Place = {
   readonly engine: 'elasticsearch' | 'kafka' | 'redis' | 'api'
   readonly name: string
@@ -34,11 +33,10 @@ const mergeDeadlineMs = 4 * 3_600_000
 const percentageSetting = 'index.merge.policy.expunge_deletes_allowed'
 
 /**
- * Removes, from every copy of its shard, a document that a tombstone (`seqNo`) has replaced. Elasticsearch still has the document
+ * Removes, from every copy of its shard, a document that a tombstone (`seqNo`) has replaced. Elasticsearch still has it
  * - in the translog, until a flush;
- * - in a segment, until a merge rewrites it. As long as a copy of the shard may need the history before the tombstone for its recovery, the merge copies the
- *   document;
- * - in the file of the former segment, until the last search that reads it ends.
+ * - in a segment, until a merge rewrites it: with the document, as long as a copy may need the history before the tombstone for its recovery;
+ * - in the former segment's file, until the last search that reads it ends.
  */
 export async function expunge(tools: Tools, index: PhysicalIndex, id: DocumentId, seqNo: number): Promise<Place> {
   const { elasticsearch, report, signal } = tools
@@ -98,7 +96,7 @@ async function flush({ elasticsearch, index, signal }: Shard): Promise<void> {
   if (shards?.failed !== 0) throw new Error(`${index} could not be flushed on every copy`)
 }
 
-/** Whether every copy has the tombstone (global checkpoint), and none retains earlier history for the recovery of another copy (retention leases). */
+/** Whether every copy has the tombstone (global checkpoint), and none retains earlier history for a recovery (retention leases). */
 async function isHistoryUnneeded(shard: Shard): Promise<boolean> {
   const copies = await copiesOf(shard)
   return copies.every(({ retention_leases: retention, seq_no: sequence }) => {
@@ -118,22 +116,19 @@ async function copiesOf({ elasticsearch, index, shard, signal }: Shard) {
   return copies
 }
 
-/**
- * The nodes of the started copies. If they change during `expunge`, a copy has moved, and Elasticsearch did not report its files, which may have the document,
- * while it was in recovery.
- */
+/** If the nodes change during `expunge`, a copy has moved. While it was in recovery, Elasticsearch did not report its files, which may have the document. */
 const nodesOf = async (shard: Shard): Promise<string> =>
   (await copiesOf(shard))
     .map(({ routing }) => routing?.node)
     .sort()
     .join()
 
-/** If a node did not answer, Elasticsearch answers with status 200, but without the copies of that node. */
+/** If a node does not answer, Elasticsearch answers with status 200, but without its copies. */
 function expectEveryCopy({ failed }: estypes.ShardStatistics, index: PhysicalIndex): void {
   if (failed > 0) throw new Error(`Elasticsearch does not report ${failed} copies of ${index}: run again`)
 }
 
-/** `<node> <segment>` of every segment that may have the document: it has deleted documents, or no search reads it, because all its documents are deleted. */
+/** `<node> <segment>` of every segment that may have the document: it has deleted documents, or no search reads it, because all of them are deleted. */
 async function suspectsOf({ elasticsearch, index, shard, signal }: Shard): Promise<Set<string>> {
   const { indices, _shards } = await elasticsearch.indices.segments({ index }, { signal })
   expectEveryCopy(_shards, index)
@@ -145,10 +140,7 @@ async function suspectsOf({ elasticsearch, index, shard, signal }: Shard): Promi
   return suspects
 }
 
-/**
- * Rewrites every segment with deleted documents. By default, Elasticsearch leaves out segments with less than 10 % of them; so the setting is 0 % during the
- * merge.
- */
+/** By default, Elasticsearch leaves out segments with less than 10 % of deleted documents; so the setting is 0 % during the merge. */
 async function merge({ elasticsearch, index, signal }: Shard, reportProgress: () => Promise<unknown>): Promise<void> {
   const settings = await elasticsearch.indices.getSettings(
     { index, name: percentageSetting, flat_settings: true },

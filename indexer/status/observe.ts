@@ -17,7 +17,7 @@ import { type IndexSize, surveyIndices } from './surveyIndices.ts'
 /** `atMs`: the time of arrival (epoch ms). */
 export type Answer<T> = { readonly value: T; readonly atMs: number }
 
-/** Each part is undefined until it was read once. */
+/** Undefined until read once. */
 export type Observed = {
   readonly group: Answer<WatchedGroup> | undefined
   readonly rebuild: Answer<{ readonly progress: ReportedRebuild | undefined }> | undefined
@@ -52,7 +52,6 @@ type ObserveOptions = Stores & {
 
 type Timing = { readonly clock: () => number; readonly signal: AbortSignal }
 
-/** Polls the engines until `signal` aborts. */
 export function observe({ config, source, elasticsearch, redis, own }: ObserveOptions, timing: Timing): Observer {
   const { clock, signal } = timing
   /** Repeats a query, one call at a time. The returned function returns the newest result. */
@@ -96,7 +95,6 @@ export function observe({ config, source, elasticsearch, redis, own }: ObserveOp
 const followersOfDay = (redis: Stores['redis'], nowMs: number, signal: AbortSignal): Promise<Followers> =>
   readFollowers(redis, toInstant(nowMs - dayMs), maxFollowers, signal)
 
-/** Repeats an expensive query only when its result is requested. */
 function onDemand<T>(
   query: (deadline: AbortSignal) => Promise<T>,
   { clock, signal }: Timing,
@@ -143,6 +141,5 @@ export const lagsOf = (
     return { ...partition, behindSeconds: partition.behindRecords === 0 ? 0 : ageSeconds }
   })
 
-/** Empty if the last survey is too old. */
 export const currentLags = ({ group, visibleMs }: Observed, nowMs: number): readonly PartitionLag[] =>
   group !== undefined && nowMs - group.atMs <= staleMs ? lagsOf(group, visibleMs) : []
