@@ -29,12 +29,11 @@ export async function until(
   return false
 }
 
-/** Repeats steps that fail, and reports the failure as its health. */
 export class Retries {
   readonly #log: Logger
   readonly #random: () => number
   readonly #signal: AbortSignal
-  /** Of each step that fails now, the last error; in the order in which the steps began to fail. */
+  /** The last error of each step that fails now, in the order in which the steps began to fail. */
   readonly #problems = new Map<symbol, string>()
 
   constructor(log: Logger, random: () => number, signal: AbortSignal) {

@@ -32,7 +32,6 @@ export type ReadOptions = {
 
 type ConsumerOptions = ReadOptions & {
   readonly maxInFlightBytes: number
-  /** By `partitionName`. */
   startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
   /** Calls `onProcessed` at the end, perhaps after the partition was reassigned. Must not throw. */
   onRecord(record: SourceRecord, assigned: AssignedPartition, onProcessed: () => void): void
@@ -46,7 +45,7 @@ type RoomPatience = { leftMs: number }
 export class SourceConsumer {
   readonly #options: ConsumerOptions
   readonly #stop = new AbortController()
-  /** By `partitionName`. Each assignment has a new map. */
+  /** A new map for each assignment; by `partitionName`. */
   #assigned = new Map<string, AssignedPartition>()
   #member: GroupMember | undefined
   #rejoin = new AbortController()
@@ -68,7 +67,6 @@ export class SourceConsumer {
     return [...this.#assigned.values()]
   }
 
-  /** Fails while the consumer has no assignment. */
   health(): CheckOutcome {
     return this.#health
   }
@@ -152,7 +150,7 @@ export class SourceConsumer {
       // 2. A committed offset may be for another generation (`startOffsets.ts`).
       const starts = await startOffsets(partitions)
       if (!isCurrent()) return
-      // 3. Nothing was fetched before.
+      // 3. Fetches from there.
       const states = partitions.map((partition) =>
         assignPartition(partition, starts.get(partitionName(partition)), keptMs),
       )
@@ -231,7 +229,6 @@ export class SourceConsumer {
 
   /** Counts the bytes of processed records that an earlier record in flight keeps in the offset tracker. */
   #markProcessed(trackedRecord: TrackedRecord, state: AssignedPartition): void {
-    // 0 while an earlier record is in flight.
     const passedCount = state.offsets.markProcessed(trackedRecord)
     const addedBehind = 1 - passedCount
     state.processedBehind += addedBehind

@@ -7,7 +7,6 @@ export const recordBytes = ({ key, value, headers }: SourceRecord): number =>
 /** The memory (bytes) of a processed record that an earlier record keeps in the offset tracker. */
 export const trackedBytes = 128
 
-/** The part of all bytes that is reserved for each topic. */
 const reservedShare = 1 / 8
 
 /**

@@ -4,15 +4,15 @@ import type { Offset } from '../src/core/model/ids.ts'
 export type TrackedRecord = { end: bigint; readonly appendedAtMs: number; isProcessed: boolean }
 
 export type OffsetProgress = {
-  /** Every record below this offset is processed. */
+  /** Every record below is processed. */
   readonly position: Offset
-  /** Append time (epoch ms) of the first unprocessed record; undefined if there is none. */
+  /** Append time (epoch ms) of the first unprocessed record, if there is one. */
   readonly oldestUnprocessedAtMs: number | undefined
-  /** Append time (epoch ms) of the last record below `position`; undefined if there is none. */
+  /** Append time (epoch ms) of the last record below `position`, if there is one. */
   readonly processedAtMs: number | undefined
 }
 
-/** Processed records stay in memory up to this number: removing each at once would copy the others every time. */
+/** Removing each processed record at once would copy the others every time. */
 const maxProcessedRecords = 1_000
 
 /**
@@ -30,14 +30,13 @@ export class OffsetTracker {
     this.#position = start
   }
 
-  /** Adds a record, in order of offsets. */
   track(offset: Offset, appendedAtMs: number): TrackedRecord {
     const record = { end: offset + 1n, appendedAtMs, isProcessed: false }
     this.#records.push(record)
     return record
   }
 
-  /** Returns how many records the position passes now: none while an earlier record is unprocessed. */
+  /** Returns how many records the position passes now. */
   markProcessed(record: TrackedRecord): number {
     record.isProcessed = true
     return this.#advance()

@@ -30,14 +30,14 @@ const drainDeadlineMs = 4_000
 const lastPublishDeadlineMs = 3_000
 const drainPollMs = 20
 
-/** Not for a rebuild: it writes no dead letters, applies no account keys, and serves nobody yet. */
+/** A rebuild writes no dead letters, applies no account keys, and serves nobody yet. */
 type Serving = {
   readonly deadLetters: DeadLetterWriter
   readonly accountKeys: AccountKeys
   afterRound(published: RoundReply): Promise<RoundResult>
 }
 
-/** Stores in Redis, by `partitionName`, the `logStateText` of how far the generation was read. */
+/** `partitionName` → `logStateText` of how far the generation was read. */
 type LogStateStore = {
   store(logs: ReadonlyMap<string, string>): Promise<void>
   read(): Promise<ReadonlyMap<string, string>>
@@ -52,7 +52,6 @@ type PipelineOptions = ReadOptions & {
   readonly metrics: PipelineMetrics
   readonly logStates: LogStateStore
   publishVisible(round: VisibleRound): Promise<RoundReply>
-  /** Epoch ms. */
   redisTimeMs(): Promise<number>
   /** Called with an error that is a bug. */
   fail(error: unknown): void
@@ -61,7 +60,7 @@ type PipelineOptions = ReadOptions & {
 /** `decoding` fails while a record batch cannot be decoded; each other part while it makes no progress. */
 export type PipelineHealth = Readonly<Record<'writer' | 'publisher' | 'consumer' | 'decoding', CheckOutcome>>
 
-/** Moves records from the topics into one generation: fetch, validate, write, refresh, publish, commit. Bounds the bytes in flight (`MAX_IN_FLIGHT_BYTES`). */
+/** Moves records from the topics into one generation: fetch, validate, write, refresh, publish, commit. */
 export class Pipeline {
   readonly #options: PipelineOptions
   /** Ends retries, bulk requests, and waits of records at the end of `shutDown`. */
@@ -156,7 +155,7 @@ export class Pipeline {
     await reading
   }
 
-  /** Waits for the records in flight, publishes and commits the last progress, and leaves the group. */
+  /** Drains the records in flight, publishes and commits the last progress, and leaves the group. */
   async shutDown(): Promise<void> {
     this.consumer.stopFetching()
     const deadline = AbortSignal.timeout(drainDeadlineMs)
@@ -170,10 +169,7 @@ export class Pipeline {
     }
   }
 
-  /**
-   * Checks whether the document partitions still have the logs that the generation was read from, and reads a replaced log from its first offset. Rejects if
-   * Kafka does not answer.
-   */
+  /** Checks whether the generation was read from the present logs, and reads a replaced log from its first offset. Rejects if Kafka does not answer. */
   async checkLogs(): Promise<void> {
     const { source, generation, logStates, log } = this.#options
     const partitions = this.documentPartitions()

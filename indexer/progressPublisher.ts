@@ -111,7 +111,6 @@ export class ProgressPublisher {
     }
   }
 
-  /** Milliseconds until the next round (0 or less: now), or until `isBehind` is called again. */
   #dueInMs(): number {
     const { elapsedMs, isBehind } = this.#options
     const nowMs = elapsedMs()
@@ -171,7 +170,7 @@ export class ProgressPublisher {
     await this.#makeSearchable(ranges)
     // 4. Clients see the progress.
     const published = await this.#publishVisible(progress, ranges)
-    // 5. Commit: the next owner starts at the positions.
+    // 5. The next owner starts at the positions.
     await this.#commit(progress)
     return await this.#options.afterRound(published)
   }

@@ -1,13 +1,12 @@
 import { errors } from '@elastic/elasticsearch'
 import { refusalOf, summaryOf } from '../../src/core/monitoring/log.ts'
 
-/** Distributes over `Kind`: `{kind: 'retry', reason} | {kind: 'busy', reason}`. */
 type FailureOf<Kind extends string> = Kind extends string ? { readonly kind: Kind; readonly reason: string } : never
 
 /**
  * A failure that may pass:
  * - `retry`: by itself;
- * - `away`: once the shard has a primary again. Until then, it delays each request with its documents (`primaryWait` in `bulkApi.ts`);
+ * - `away`: once the shard has a primary again;
  * - `busy`: after smaller and fewer requests;
  * - `pause`: after an operator has acted (permissions, a missing index, a full disk).
  */
@@ -25,10 +24,9 @@ export type ItemOutcome =
   | BulkFailure
   | FailureOf<'split' | 'suspect' | 'reject'>
 
-/** `bad-request` (status 400): Elasticsearch refuses one of the records, and smaller requests show which one; or a proxy refuses every request. */
+/** `bad-request` (status 400): smaller requests show which record Elasticsearch refuses; or a proxy refuses every request. */
 export type RequestFailure = BulkFailure | FailureOf<'split' | 'bad-request'>
 
-/** Of a document that was in no request yet. */
 export const notSent: ItemOutcome = { kind: 'retry', reason: 'was not sent' }
 
 export const isDone = (outcome: ItemOutcome | undefined): boolean =>
@@ -37,7 +35,7 @@ export const isDone = (outcome: ItemOutcome | undefined): boolean =>
 export const isFailure = (outcome: ItemOutcome | RequestFailure): outcome is BulkFailure =>
   outcome.kind === 'retry' || outcome.kind === 'away' || outcome.kind === 'busy' || outcome.kind === 'pause'
 
-/** `reason` may quote the document, so it only serves to classify the error, and is never logged. */
+/** `reason` may quote the document, so it is never logged. */
 export type ItemError = { readonly type?: string; readonly reason?: string; readonly caused_by?: { type?: string } }
 
 /** A response that lacks a document of its request, or has another one. */
@@ -75,10 +73,10 @@ const indexErrorKinds: ReadonlyMap<string | undefined, 'pause' | 'suspect'> = ne
 /** Unauthorized, forbidden, no such index. */
 const pauseStatuses: ReadonlySet<number> = new Set([401, 403, 404])
 
-/** Timeouts and an unreachable server, which show nothing about the document. */
+/** These show nothing about the document. */
 const outageStatuses: ReadonlySet<number> = new Set([408, 502, 503, 504])
 
-/** Throws if the write alias of this rebuild is gone: no process would restore it, so retries would never end. */
+/** Throws if the write alias of this rebuild is gone: retries would never end. */
 export function expectOwnIndices(outcomes: ItemOutcome[]): ItemOutcome[] {
   if (outcomes.some((outcome) => outcome.kind === 'pause' && outcome.reason.startsWith('404 index_not_found')))
     throw new Error(
@@ -114,7 +112,7 @@ function isTooLarge(reason = ''): boolean {
   if (/^Request contains an operation of size \[\d+\] bytes, which exceeds/.test(reason)) return true
   const [, stage, rejectedBytes, maxBytes] = /(\w+)_operation_bytes=(\d+), max_\w+_bytes=(\d+)\]/.exec(reason) ?? []
   // For a document of size s, a primary reserves s, then 4s for indexing. If it rejects the second reservation, the reason has 4s, but 5s are needed: 5/4 of
-  // it. If it rejects the first, the reason has s; while 5/4 s is within the bound, the document counts as `busy`, until its second reservation is rejected.
+  // it. If it rejects the first, the reason has s; while 5/4 s is within the bound, the document counts as `busy` until its second reservation is rejected.
   const neededBytes = Number(rejectedBytes) * (stage === 'primary' ? 5 / 4 : 1)
   return neededBytes > Number(maxBytes)
 }

@@ -11,7 +11,7 @@ export type Lane = 'withoutPrimary' | 'ordinary'
 /** The least part of `BulkBounds` to which overload reduces a batch. */
 const minShare = 1 / 64
 const shareStep = 1 / 16
-/** The success of a request below this part of the present bounds proves nothing about a large one. */
+/** The success of a request below this part of the present bounds does not widen them. */
 const minUsedShare = 1 / 2
 
 /**
@@ -26,7 +26,7 @@ export class BulkQueue {
   readonly #waiting: Readonly<Record<Lane, Map<string, Job>>> = { withoutPrimary: new Map(), ordinary: new Map() }
   /** The shards (`shardOf`) whose last document met a missing primary. */
   readonly #shardsWithoutPrimary = new Set<string>()
-  /** Also entities in a backoff. */
+  /** The entities with a record in a request or a backoff. */
   readonly #inFlight = new Set<string>()
   #addedCount = 0
   /** The part of `BulkBounds` that a batch may use now. */

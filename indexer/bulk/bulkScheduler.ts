@@ -7,14 +7,13 @@ import type { Job, RecordWrite } from './job.ts'
 export type SchedulerOptions = {
   /** No limit if undefined. */
   readonly maxRecordsPerSecond?: number | undefined
-  /** From 0 to 1. */
   readonly random: () => number
   readonly signal: AbortSignal
   /** Called with an error that is a bug. The records of its batch are never committed. */
   onFatal(error: Error): void
 }
 
-/** In the lane `ordinary`. In the lane `withoutPrimary`, and during overload, it is one. */
+/** In the lane `withoutPrimary`, and during overload, it is one. */
 const maxBatchesInFlight = 2
 /** With `maxRecordsPerSecond`, a batch has at most the records of this time (s), but at least one. */
 const burstSeconds = 0.1
@@ -48,7 +47,7 @@ export class BulkScheduler {
     })
   }
 
-  /** Sends further batches after `work`. Its rejection is a bug, unless the writer was stopped. */
+  /** `work` rejects only because of a bug, or once the writer is stopped. */
   run(work: Promise<void>): void {
     work
       .then(() => this.#sendBatches())
@@ -83,7 +82,6 @@ export class BulkScheduler {
     this.#batchesInFlight[lane]--
   }
 
-  /** Jobs with the same number of failed attempts share one backoff. */
   async retryLater(failed: readonly Job[]): Promise<void> {
     const { random, signal } = this.#options
     const retries = [...Map.groupBy(failed, ({ attempts }) => attempts)].map(async ([attempts, jobs]) => {

@@ -25,7 +25,6 @@ export type RecordWrite = {
 type Suspicion = { readonly sinceMs: number; readonly failures: number }
 
 export type Job = Omit<RecordWrite, 'documents'> & {
-  /** Such as `forms/acme/f1`. */
   readonly entity: string
   /** The number of records submitted before this one. */
   readonly order: number
@@ -148,7 +147,6 @@ export type Batch = {
   hasResults: boolean
   /** Records refused alone with status 400, for the first time. See `BatchWriter.write`. */
   readonly badRequests: { readonly job: Job; readonly reason: string }[]
-  /** Records whose revision was stored before. */
   readonly repeated: Job[]
   readonly failed: Job[]
 }

@@ -1,15 +1,15 @@
 /** The breaker is open while at least `minRejected` of the last `windowSize` records were rejected. */
 const windowSize = 1_000
 const minRejected = 950
-/** While the breaker is open, one paused record passes per interval (ms), so that later records are read. If these are valid, the breaker closes. */
+/** While the breaker is open, one paused record passes per interval (ms), so that later records are read: if these are valid, the breaker closes. */
 const trickleMs = 1_000
 
-/** `end` ends the wait of a record whose partition is reassigned: the next owner reads it again. */
+/** `end` is called when the partition is reassigned: the next owner reads the record again. */
 type PausedRecord = { readonly assignmentEnd: AbortSignal; pass(): void; end(): void }
 
 /**
- * A circuit breaker for the dead letters of one topic. If a bad release of Tidemark rejects every record, an operator can deploy a better one, which reads the
- * paused records again and accepts them. If the breaker closes, all paused records become dead letters.
+ * Pauses the dead letters of one topic. If a bad release of Tidemark rejects every record, a better one reads the paused records again, and accepts them. If
+ * the breaker closes, all paused records become dead letters.
  */
 export class Breaker {
   /** A ring: 1 is a rejected record. */
@@ -25,7 +25,6 @@ export class Breaker {
     return this.#rejectedCount >= minRejected
   }
 
-  /** If the outcome closes the breaker, every paused record passes. */
   observe(outcome: 'accepted' | 'rejected'): void {
     const index = this.#observedCount++ % windowSize
     const oldest = this.#outcomes[index] ?? 0
@@ -37,10 +36,7 @@ export class Breaker {
     this.#paused.clear()
   }
 
-  /**
-   * Resolves once a rejected record may become a dead letter: at once while the breaker is closed, else in order of arrival. Rejects when `assignmentEnd`
-   * aborts.
-   */
+  /** Resolves once a rejected record may become a dead letter, in order of arrival. Rejects when `assignmentEnd` aborts. */
   async untilAllowed(assignmentEnd: AbortSignal): Promise<void> {
     assignmentEnd.throwIfAborted()
     if (!this.isOpen) return

@@ -15,11 +15,10 @@ import { Breaker } from './breaker.ts'
 export const sameRevision: Problem = { path: 'revision', rule: 'is stored already with another content' }
 
 const headerPrefix = 'tidemark.'
-/** Without `headerPrefix`. */
 const letterHeaderNames = ['path', 'reason', 'topic', 'partition', 'offset', 'appended-at', 'dead-lettered-at'] as const
 type LetterHeader = (typeof letterHeaderNames)[number]
 
-/** The record's own headers, then reason and source. A record that was copied from a dead letter already has such headers, so the last of each name counts. */
+/** A record that was copied from a dead letter already has such headers, so the last of each name counts. */
 export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: Date): RecordHeaders =>
   record.headers.followedBy(
     RecordHeaders.of(
@@ -92,7 +91,7 @@ type DeadLetterDeps = {
   readonly retries: Retries
 }
 
-/** A record whose dead letter Kafka has refused: it waits, and its partition with it. */
+/** A record whose dead letter Kafka has refused: its partition waits. */
 export type RefusedLetter = Pick<SourceRecord, 'topic' | 'partition' | 'offset'> & { readonly reason: string }
 
 type Assignment = Pick<AssignedPartition, 'start' | 'assignmentEnd'>
@@ -100,7 +99,6 @@ type Assignment = Pick<AssignedPartition, 'start' | 'assignmentEnd'>
 /** Writes dead letters. A breaker for each source topic may pause them. */
 export class DeadLetterWriter {
   readonly #deps: DeadLetterDeps
-  /** By source topic. */
   readonly #breakers: ReadonlyMap<string, Breaker>
   readonly #refused = new Map<SourceRecord, RefusedLetter>()
 
@@ -144,7 +142,6 @@ export class DeadLetterWriter {
     return 'dead-letter'
   }
 
-  /** Enough records that were not rejected close the breaker. */
   noteAccepted({ topic }: SourceRecord): void {
     this.#breakers.get(topic)?.observe('accepted')
   }

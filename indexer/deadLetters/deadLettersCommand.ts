@@ -60,7 +60,6 @@ function withFilters(subcommand: Command): Command {
     .option('--key <text>', 'whose record key contains this')
 }
 
-/** If `action` fails, prints the error. */
 async function withLetters(
   filter: Filter,
   action: (readLetters: ReadLetters, sink: KafkaSink) => Promise<void>,

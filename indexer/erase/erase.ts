@@ -52,7 +52,6 @@ export type Receipt = {
   readonly key: DocumentId
   /** When the deletion was appended to Kafka. */
   readonly deletedAt: Instant
-  /** When the places had been searched. */
   readonly lookedAt: Instant
   /** Whether no place on disk may have data of the submission. */
   readonly erased: boolean
@@ -60,8 +59,8 @@ export type Receipt = {
 }
 
 /**
- * Removes a submission that the product has deleted from Elasticsearch. Throws, without any change, if the product has not deleted it. `cleanSince`: the
- * `lookedAt` of an earlier run that left the submission in no index.
+ * Removes from Elasticsearch a submission that the product has deleted; throws, without any change, if it has not. `cleanSince`: the `lookedAt` of an earlier
+ * run that left the submission in no index.
  */
 export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: Instant): Promise<Receipt> {
   const { config } = tools
@@ -147,11 +146,10 @@ function createdMeanwhile(
   return created.map(({ name }) => ({ engine: 'elasticsearch', name, state: 'left', until: null, detail }))
 }
 
-/** What an index has of the submission. `deleted`: a tombstone. */
+/** `deleted`: the index has a tombstone. */
 type IndexedState = {
   readonly index: PhysicalIndex
   readonly state: 'deleted' | 'live' | 'missing'
-  /** Of the document in its shard; 0 if `missing`. */
   readonly seqNo: number
   readonly deletedAt: Instant | undefined
 }
@@ -208,7 +206,6 @@ function placeWithoutTombstone(name: PhysicalIndex, ahead: number, state: 'live'
   return { ...place, state: 'left', detail: 'serves no longer: until `npm run rebuild` removes it' }
 }
 
-/** `indices`: only Tidemark's indices of submissions. */
 type Snapshot = {
   readonly name: string
   /** Epoch ms. */

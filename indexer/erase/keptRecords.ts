@@ -9,10 +9,10 @@ import { isAboutSubmission } from './isAboutSubmission.ts'
 
 export type KeptRecord = Pick<SourceRecord, 'topic' | 'partition' | 'offset' | 'appendedAtMs'> & {
   readonly isDeletion: boolean
-  /** Set if the record has another key than the submission, and was recognised by its value. */
+  /** Set if the record was recognised by its value, and has another key than the submission. */
   readonly otherKey?: OtherKey
 }
-/** `replacedAtMs`: when the next record with this key was appended (epoch ms; `never` if there is none yet). */
+/** `replacedAtMs`: when the next record with this key was appended (epoch ms), or `never`. */
 type OtherKey = { readonly key: string | undefined; replacedAtMs: number }
 
 type RecognisedBy = 'by-key' | 'by-value' | undefined
@@ -27,7 +27,6 @@ export type Retention = {
   readonly fileMs: number
 }
 
-/** In place of a time or duration (ms). */
 const never = Number.POSITIVE_INFINITY
 const settingNames = ['cleanup.policy', 'max.compaction.lag.ms', 'retention.ms', 'segment.ms', 'file.delete.delay.ms']
 
@@ -40,7 +39,7 @@ export async function readRetention({ source }: Pick<CommandTools, 'source'>, to
   const isAged = policy.includes('delete') && Number(retentionMs) >= 0
   return {
     compactedMs: isCompacted ? Number(lagMs) : never,
-    // Retention deletes a whole segment once its last record is old enough, which is up to `segment.ms` younger than the first one.
+    // Retention deletes a whole segment once its last record, up to `segment.ms` younger than the first one, is old enough.
     agedMs: isAged ? Number(retentionMs) + Number(segmentMs) : never,
     fileMs: Number(fileMs),
   }
@@ -81,7 +80,7 @@ export async function readKept(
   return kept
 }
 
-/** Recognises the records of a submission, even if the product has sent them to `forms`, or under another key, by mistake. `id`: `<team>/<entity>`. */
+/** Recognises the records of a submission, even if the product has sent them to `forms`, or under another key, by mistake. */
 export const recordsOf =
   (id: DocumentId, { TOPIC_SUBMISSIONS: submissions }: Pick<Config, 'TOPIC_SUBMISSIONS'>) =>
   ({ topic, key, value }: Pick<SourceRecord, 'topic' | 'key' | 'value'>): RecognisedBy => {
@@ -94,11 +93,11 @@ export const recordsOf =
     return isAboutSubmission(value, entity) ? 'by-value' : undefined
   }
 
-/** Recognises the dead letters of a submission by the topic, key and value of the rejected record. */
+/** By the topic, key and value of the rejected record. */
 export const lettersOf = (id: DocumentId, config: Pick<Config, 'TOPIC_SUBMISSIONS'>) => (record: SourceRecord) =>
   recordsOf(id, config)(readDeadLetter(record))
 
-/** A place for each record, and for earlier records that compaction has removed: brokers may still have their files. */
+/** Earlier records that compaction has removed have a place, too: brokers may still have their files. */
 export function placesOf(records: readonly KeptRecord[], retention: Retention, nowMs: number): Place[] {
   const ownRecords = records.filter(({ otherKey }) => otherKey === undefined)
   return records.flatMap((record) => {
@@ -115,7 +114,7 @@ const describePlace = (record: KeptRecord): Pick<Place, 'engine' | 'name'> & { r
   description: `${record.isDeletion ? 'deletion' : 'record'} of ${toInstant(record.appendedAtMs)}`,
 })
 
-/** A deletion has only the key. If Kafka has no earlier record in its partition, also returns the place of the compacted records. */
+/** A deletion has only the key. If Kafka has no earlier record in its partition, the compacted records have a place, too. */
 function deletionPlaces(
   record: KeptRecord,
   ownRecords: readonly KeptRecord[],
@@ -130,7 +129,6 @@ function deletionPlaces(
   return hasEarlier ? [keyPlace] : [keyPlace, ...compactedPlaces(record, retention, nowMs)]
 }
 
-/** Compaction after the deletion, or retention, removes a record with the submission's key. */
 function ownPlace(record: KeptRecord, ownRecords: readonly KeptRecord[], retention: Retention): Place {
   const { description, ...place } = describePlace(record)
   const { partition, offset, appendedAtMs } = record
@@ -140,14 +138,14 @@ function ownPlace(record: KeptRecord, ownRecords: readonly KeptRecord[], retenti
   const compactedMs = deletion === undefined ? never : deletion.appendedAtMs + retention.compactedMs
   const untilMs = Math.min(compactedMs, appendedAtMs + retention.agedMs)
   const until = instantAfter(untilMs, retention)
-  // Kafka compacts a segment only once an append has closed it, when its first record is older than `max.compaction.lag.ms`.
+  // Kafka compacts a segment once an append has closed it, when its first record is older than `max.compaction.lag.ms`.
   const bounded = untilMs === compactedMs ? 'until compaction, if its partition gets a record then' : untilRetention
   const unbounded = deletion === undefined ? 'kept for ever: its partition has no deletion, and no retention' : noBound
   const howLong = until === null ? unbounded : bounded
   return { ...place, state: 'left', until, detail: `${description}, ${howLong}` }
 }
 
-/** Compaction removes the record after a later record with that other key, not after the deletion of the submission. */
+/** Compaction removes the record after a later record with that other key, not after the submission's deletion. */
 function otherPlace(record: KeptRecord, { key, replacedAtMs }: OtherKey, retention: Retention): Place {
   const untilMs = Math.min(replacedAtMs + retention.compactedMs, record.appendedAtMs + retention.agedMs)
   const until = instantAfter(untilMs, retention)
@@ -167,10 +165,7 @@ function otherPlace(record: KeptRecord, { key, replacedAtMs }: OtherKey, retenti
 const untilRetention = 'until retention removes it'
 const noBound = 'unknown until when: neither retention nor max.compaction.lag.ms bounds it'
 
-/**
- * Compaction on the partition's leader has removed the records before the deletion; replicas and old segment files may still have them. None once their time is
- * over.
- */
+/** The leader has compacted the records before the deletion; replicas and old segment files may have them until their time is over. */
 function compactedPlaces(deletion: KeptRecord, retention: Retention, nowMs: number): Place[] {
   const until = instantAfter(deletion.appendedAtMs + Math.min(retention.compactedMs, retention.agedMs), retention)
   if (until !== null && Date.parse(until) < nowMs) return []

@@ -34,7 +34,6 @@ export function clockText(epochMs: number, nowMs: number): string {
   return `${dayText} ${time}`
 }
 
-/** The same, as an element. */
 export const timeOfDay = (epochMs: number, nowMs: number): Html =>
   html`<time datetime="${new Date(epochMs).toISOString()}">${clockText(epochMs, nowMs)}</time>`
 

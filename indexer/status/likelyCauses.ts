@@ -145,7 +145,7 @@ function withoutOwner({ observed: { group } }: Situation): Cause[] {
   return [danger(`No indexer owns ${namesOf(unowned)}.`)]
 }
 
-/** For a reason that this indexer does not know. */
+/** Partitions that stand for a reason that this indexer does not know. */
 function standing(situation: Situation): Cause[] {
   const { own, observed, nowMs } = situation
   const { partitions, indexers } = observed.group?.value ?? { partitions: [], indexers: [] }

@@ -22,7 +22,7 @@ export type OwnState = {
   readonly obstacles: readonly Obstacle[]
   /** The owned partitions. `isPaused`: by a batch that cannot be decoded, or by the breaker of the topic. */
   readonly partitions: readonly (TopicPartition & { readonly isPaused: boolean })[]
-  /** Of these, nearly all records are rejected. */
+  /** Nearly all records of these topics are rejected. */
   readonly pausedTopics: readonly string[]
   readonly hasAppendTimes: boolean
   readonly generation: number | undefined

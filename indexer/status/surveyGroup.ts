@@ -9,7 +9,7 @@ import { documentTopics, sourceTopics } from '../topics.ts'
 export type SurveyedPartition = TopicPartition & {
   readonly position: bigint
   readonly behindRecords: number
-  /** The id of its indexer, if it has one. */
+  /** Undefined if no indexer owns it. */
   readonly owner: string | undefined
   /** As committed (epoch ms). */
   readonly coveredUntilMs: number | undefined
