@@ -33,7 +33,7 @@ export type ReadOptions = {
 type ConsumerOptions = ReadOptions & {
   readonly maxInFlightBytes: number
   startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
-  /** Calls `onProcessed` at the end, perhaps after the partition was reassigned. Must not throw. */
+  /** Calls `onProcessed` once the record is processed, perhaps after the partition was reassigned. Must not throw. */
   onRecord(record: SourceRecord, assigned: AssignedPartition, onProcessed: () => void): void
   onRebalance(): void
   readonly random: () => number
@@ -83,7 +83,7 @@ export class SourceConsumer {
     await this.#member?.commit(commits)
   }
 
-  /** Makes this member read from the committed offsets. */
+  /** Joins the group anew, to read from the committed offsets. */
   rejoin(): void {
     this.#rejoin.abort()
   }

@@ -116,7 +116,7 @@ export function formWrites(change: Change<RenderedForm>, appendInfo: AppendInfo)
   ]
 }
 
-/** As `formWrites`. `hasAnswers`: answers are indexed. */
+/** The documents of a submission; tombstones if it was deleted. `hasAnswers`: answers are indexed. */
 export function submissionWrites(change: Change<RenderedSubmission>, appendInfo: AppendInfo, hasAnswers: boolean) {
   if (change.live === null) return tombstones(change, kindsOf.submissions, appendInfo)
   const { revision, entity } = change.live

@@ -45,7 +45,7 @@ export const documentPartitionsIn = (
 export const sourceTopics = (config: Config): string[] => [...documentTopics(config), config.TOPIC_ACCOUNT_KEYS]
 
 export type TopicRules = {
-  /** Otherwise producers set the times of records, and no watermark is published. */
+  /** Whether both document topics have `LogAppendTime`. Otherwise producers set the times of records, and no watermark is published. */
   readonly hasAppendTimes: boolean
   /** Topic → `cleanup.policy`, if it is not `compact`: Kafka may delete records of live entities. */
   readonly wrongPolicies: Readonly<Record<string, string>>

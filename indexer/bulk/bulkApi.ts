@@ -90,7 +90,7 @@ export type BulkQueries = {
   /** For each document, whether its shard accepts writes now. */
   acceptsWrites(documents: Documents): Promise<boolean[]>
   /**
-   * What is stored of each, searchable or not; undefined if the answering copy of the shard lacks the document. Rejects if Elasticsearch returns an error for
+   * What is stored of each document, searchable or not; undefined if the answering copy of the shard lacks the document. Rejects if Elasticsearch returns an error for
    * any document.
    */
   readStored(lists: Documents): Promise<(StoredState | undefined)[]>
@@ -107,7 +107,7 @@ type WrittenIndices = { readonly indices: Indices; readonly writeAliases: WriteA
 type SenderOptions = {
   readonly metrics: Pick<PipelineMetrics, 'bulkBytes' | 'bulkSeconds' | 'countItems'>
   readonly signal: AbortSignal
-  /** Then `send` rejects once the rebuild's write alias is gone (`expectOwnIndices`). */
+  /** In a rebuild, `send` rejects once the write alias is gone (`expectOwnIndices`). */
   readonly isRebuild: boolean
 }
 

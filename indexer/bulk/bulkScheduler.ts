@@ -13,7 +13,7 @@ export type SchedulerOptions = {
   onFatal(error: Error): void
 }
 
-/** In the lane `withoutPrimary`, and during overload, it is one. */
+/** In the lane `ordinary`; only one in the lane `withoutPrimary`, and during overload. */
 const maxBatchesInFlight = 2
 /** With `maxRecordsPerSecond`, a batch has at most the records of this time (s), but at least one. */
 const burstSeconds = 0.1

@@ -64,8 +64,8 @@ export type Receipt = {
  */
 export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: Instant): Promise<Receipt> {
   const { config } = tools
-  // 1. Checks the deletion, and that an indexer has applied it. Reads the records that Kafka still has, perhaps by mistake in `forms`, or under another key
-  //    (`otherKey`).
+  // 1. Checks the deletion, and that an indexer has applied it. Reads the records that Kafka still has; by mistake, some may be in `forms`, or
+  //    under another key (`otherKey`).
   const records = await readKept(tools, config.TOPIC_SUBMISSIONS, recordsOf(id, config))
   const ownRecords = records.filter(({ otherKey }) => otherKey === undefined)
   expectDeleted(id, ownRecords)
@@ -150,6 +150,7 @@ function createdMeanwhile(
 type IndexedState = {
   readonly index: PhysicalIndex
   readonly state: 'deleted' | 'live' | 'missing'
+  /** 0 if `missing`. */
   readonly seqNo: number
   readonly deletedAt: Instant | undefined
 }

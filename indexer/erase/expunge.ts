@@ -35,7 +35,7 @@ const percentageSetting = 'index.merge.policy.expunge_deletes_allowed'
 /**
  * Removes, from every copy of its shard, a document that a tombstone (`seqNo`) has replaced. Elasticsearch still has it
  * - in the translog, until a flush;
- * - in a segment, until a merge rewrites it: with the document, as long as a copy may need the history before the tombstone for its recovery;
+ * - in a segment, until a merge rewrites it. The merge copies the document as long as a copy of the shard may need its history for a recovery;
  * - in the former segment's file, until the last search that reads it ends.
  */
 export async function expunge(tools: Tools, index: PhysicalIndex, id: DocumentId, seqNo: number): Promise<Place> {
@@ -123,12 +123,12 @@ const nodesOf = async (shard: Shard): Promise<string> =>
     .sort()
     .join()
 
-/** If a node does not answer, Elasticsearch answers with status 200, but without its copies. */
+/** If a node does not answer, Elasticsearch answers with status 200, but without the copies of that node. */
 function expectEveryCopy({ failed }: estypes.ShardStatistics, index: PhysicalIndex): void {
   if (failed > 0) throw new Error(`Elasticsearch does not report ${failed} copies of ${index}: run again`)
 }
 
-/** `<node> <segment>` of every segment that may have the document: it has deleted documents, or no search reads it, because all of them are deleted. */
+/** `<node> <segment>` of every segment that may have the document: it has deleted documents, or no search reads it, because all its documents are deleted. */
 async function suspectsOf({ elasticsearch, index, shard, signal }: Shard): Promise<Set<string>> {
   const { indices, _shards } = await elasticsearch.indices.segments({ index }, { signal })
   expectEveryCopy(_shards, index)
