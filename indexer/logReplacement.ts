@@ -11,7 +11,7 @@ export const replacedLog: LogState = { isReplaced: true, prefixes: [] }
 
 const replacedText = 'replaced'
 
-/** Such as `500:1764400000000,900:1764403600000`. */
+/** The text in commit metadata and in Redis, such as `500:1764400000000,900:1764403600000`. */
 export const logStateText = ({ isReplaced, prefixes }: LogState): string =>
   isReplaced ? replacedText : prefixes.map(({ below, latestMs }) => `${below}:${latestMs}`).join()
 

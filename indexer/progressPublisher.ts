@@ -187,8 +187,8 @@ export class ProgressPublisher {
   }
 
   /**
-   * If a shard has no primary, the refresh fails, but has made changes in other shards searchable. So the written lists get new versions at once, or the API
-   * would serve cached answers until the shard has a primary. The next successful round gives them new versions again.
+   * Refreshes if anything was written. If a shard has no primary, the refresh fails, but has made changes in other shards searchable. So the written lists get
+   * new versions at once, or the API would serve cached answers until the shard has a primary. The next successful round gives them new versions again.
    */
   async #makeSearchable(ranges: OffsetRanges): Promise<void> {
     const { refresh, elapsedMs, publishVisible } = this.#options

@@ -1,6 +1,6 @@
 import type { TeamList } from '../src/core/model/ids.ts'
 
-/** Of records that were written, but are not below the published position yet. */
+/** The offsets of those records of a list that were written, but are not below the published position yet. */
 type UnpublishedOffsets = { readonly first: bigint; readonly last: bigint }
 
 /** What a partition has published for clients, and what the next round of `ProgressPublisher` must publish. */
@@ -25,7 +25,7 @@ export class PublishedPosition {
     return this.visibleTo ?? this.#start
   }
 
-  /** Then the next publication must change every list version. */
+  /** Whether the last round withheld the position. Then the next publication must change every list version. */
   get wasWithheld(): boolean {
     return this.#wasWithheld
   }

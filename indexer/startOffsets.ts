@@ -174,7 +174,7 @@ type StartInput = PartitionCommits & {
 
 /**
  * Chooses the start offset, so that the generation misses no record:
- * 1. the own commit, if it names the generation, or there is none (account keys);
+ * 1. the own commit, if it names the generation, or there is no generation (account keys);
  * 2. else, if a rebuild's commit names the generation, the lower of both commits: a rebuild writes no dead letters, so rejected records above the own commit
  *    still need them;
  * 3. else the first offset.

@@ -117,8 +117,8 @@ export class BatchWriter {
   }
 
   /**
-   * Sends the documents in requests of their own, the largest first. If the largest is too large, nothing was stored, and all get its outcome, so that `#reject` gets
-   * the whole record. After any other failure, the rest is not sent.
+   * Sends the documents in requests of their own, the largest first. If the largest is too large, nothing was stored, and all get its outcome, so that `#reject`
+   * gets the whole record. After any other failure, the rest is not sent.
    */
   async #sendSingly(job: Job, documents: Documents): Promise<ItemOutcome[]> {
     const outcomes = new Map<DocumentWrite, ItemOutcome>()

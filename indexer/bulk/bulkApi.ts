@@ -90,8 +90,8 @@ export type BulkQueries = {
   /** For each document, whether its shard accepts writes now. */
   acceptsWrites(documents: Documents): Promise<boolean[]>
   /**
-   * What is stored of each document, searchable or not; undefined if the answering copy of the shard lacks the document. Rejects if Elasticsearch returns an error for
-   * any document.
+   * What is stored of each document, searchable or not; undefined if the answering copy of the shard lacks the document. Rejects if Elasticsearch returns an error
+   * for any document.
    */
   readStored(lists: Documents): Promise<(StoredState | undefined)[]>
 }
