@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 
-/** The sub-commands of `tidemark`. Each `file` exports `command`, a `Command` of commander, to which `loadCommand` adds name, description and example. */
+/** The sub-commands of `tidemark`. Each `file` exports `command`, to which `loadCommand` adds name, description and example. */
 export const commands = [
   {
     name: 'api',
@@ -140,7 +140,7 @@ export const commands = [
 type CommandEntry = (typeof commands)[number]
 export type CommandName = CommandEntry['name']
 
-/** The file URL of a `path` that is relative to the project's folder. */
+/** `path` is relative to the project's folder. */
 export const urlOf = (path: string): URL => new URL(`../${path}`, import.meta.url)
 
 export async function loadCommand({ name, file, description, example }: CommandEntry): Promise<Command> {

@@ -19,7 +19,7 @@ const checkIntervalMs = 1_000
 const completePollMs = 200
 const maxContested = 100
 
-/** The outcome of a record. `stale`: the same or a newer state was stored before. `Problem`: why the record is rejected. */
+/** `Problem`: why the record is rejected. */
 export type RecordResult = 'indexed' | 'stale' | Problem
 
 export type KeyChange = RecordKey & AccountKeyState
@@ -35,16 +35,15 @@ type AccountKeysDeps = {
 }
 
 /**
- * Applies account-key records to the store of account keys in Redis. The store is complete once a replay has read every record of the topic into it. It is no
- * longer complete when Redis is new, was flushed, or was restarted and so may have lost its last second of writes: then the topic is replayed.
+ * Applies account-key records to the account-key store. The store is no longer complete when Redis is new, was flushed, or was restarted and so may have lost
+ * its last second of writes: then the topic is replayed.
  */
 export class AccountKeys {
   readonly #deps: AccountKeysDeps
-  /** Ends when the store is complete. All records that wait for this share one poll of Redis; undefined while no record waits. */
+  /** All waiting records share this poll of Redis. */
   #pollUntilComplete: Promise<unknown> | undefined
-  /** The error of the last check or replay; undefined if it succeeded, and before the first check. */
   replayError: string | undefined
-  /** SHA-256 digests that several live keys have, as of the last check; at most `maxContested`. The API refuses a key with such a digest. */
+  /** SHA-256 digests that several live keys have: the API refuses such keys. */
   contested: readonly ContestedDigest[] = []
 
   constructor(deps: AccountKeysDeps) {
@@ -52,10 +51,9 @@ export class AccountKeys {
   }
 
   /**
-   * Applies a change once the store is complete, and retries until the change is applied. Resolves with a problem if the revision was stored before with other
-   * content.
+   * Applies a change once the store is complete, with retries. Resolves with a problem if the revision was stored before with other content.
    *
-   * Records of a key may be appended in the wrong order. Example:
+   * Records of a key may be appended in the wrong order:
    * 1. The topic has revision 7 of a key, then revision 6. Compaction will remove 7, the earlier record.
    * 2. This method applies the record of 6. The store returns its `newest` state, 7.
    * 3. This method appends 7 again. Only then does the record of 6 count as processed.
@@ -87,15 +85,14 @@ export class AccountKeys {
   }
 
   /**
-   * Checks once a second, until the signal aborts, whether the store is complete; if not, replays. Also replays if the store is complete, but Redis runs anew
-   * since the last check:
+   * Replays whenever the store is not complete. Also replays if Redis runs anew since the last check:
    * 1. Redis fails over. Another process replays into the new master: the store is complete.
    * 2. This process still applies a record to the former master: the write is lost.
    * 3. The next check finds another run of Redis, and the replay applies the lost record.
    */
   async keepComplete(): Promise<void> {
     const { store, log, signal } = this.#deps
-    /** The run of Redis (an id that changes at a restart or failover) at the last check; undefined before the first, and if the store was not complete. */
+    /** An id that changes at a restart or failover of Redis; undefined if the store was not complete. */
     let lastRun: string | undefined
     while (!signal.aborted) {
       try {
@@ -117,17 +114,14 @@ export class AccountKeys {
   }
 
   /**
-   * Reads the topic to its present end, removes keys without a record from the store, and marks the store complete. Returns the number of records. If the
-   * `cleanup.policy` of the topic is not `compact`, records of live keys may be gone: then no key is removed.
+   * Reads the topic to its present end, removes keys without a record, and marks the store complete. Returns the number of records.
    *
-   * A compacted topic has a record of each live key. A key without a record was deleted while no indexer ran, and Kafka has removed the deletion after
-   * `delete.retention.ms`; or Redis was set back to an earlier state.
-   *
-   * 1. Lists the keys in Redis, each with the position of its record. A key that is created during the replay is not in the list.
+   * A compacted topic has a record of each live key. A key without one was deleted while no indexer ran, and Kafka has removed the deletion; or Redis was set
+   * back to an earlier state. If the topic is not compacted, no key is removed.
+   * 1. Lists the keys in Redis, without those created later.
    * 2. Reads the topic. Keys with a record leave the list.
-   * 3. If keys are left, reads the topic again. During step 2, a newer record of such a key may have been appended beyond the end; then compaction may have
-   *    removed the older record before it was read.
-   * 4. Removes from Redis the keys that are left, except a key whose position has changed since step 1: it has got a record.
+   * 3. If keys are left, reads the topic again: in step 2, compaction may have removed an unread record because a newer one was appended beyond the end.
+   * 4. Removes the keys that are left, except a key whose position has changed since step 1: it has got a record.
    */
   async replay(): Promise<number> {
     const { config, source, store, log } = this.#deps
@@ -141,7 +135,7 @@ export class AccountKeys {
       const { teamId, entityId, ...state } = result.value
       await store.apply(teamId, entityId, state, appendPositionOf(record))
     })
-    // Deletions leave few keys without a record. If these outnumber the records of the topic, the topic was probably lost.
+    // Few keys lack a record because of deletions. If they outnumber the records, the topic was probably lost.
     if (withoutRecord.size > records)
       throw new Error(
         `${config.TOPIC_ACCOUNT_KEYS} has ${records} records and none of ${withoutRecord.size} keys: was it lost? Have them all appended again`,
@@ -156,7 +150,7 @@ export class AccountKeys {
     return records
   }
 
-  /** Reads the topic, and removes each key with a record from `withoutRecord`. Returns the number of records. */
+  /** Removes keys with a record from `withoutRecord`. Returns the number of records. */
   async #readTopic(
     withoutRecord: Map<DocumentId, AppendPosition>,
     onRecord: (record: SourceRecord) => Promise<void> = async () => undefined,

@@ -8,16 +8,13 @@ const baseMs = 100
 const maxMs = 10_000
 
 /**
- * The wait (ms) after failed attempt number `attempt` (1, 2, …): a random part of a bound (full jitter). The bound is 200 ms after attempt 1, and doubles with
- * each further attempt, up to ten seconds. `random`: 0 to 1.
+ * The wait (ms) after failed attempt number `attempt` (1, 2, …): a random part of a bound (full jitter), which doubles from 200 ms to ten seconds. `random`: 0
+ * to 1.
  */
 export const backoffMs = (attempt: number, random: () => number): number =>
   random() * Math.min(maxMs, baseMs * 2 ** Math.min(attempt, 20))
 
-/**
- * Calls `isDone` every `pollMs`. Resolves with true once `isDone` resolves with true, or with false after `deadlineMs`. Rejects when `isDone` rejects or
- * `signal` aborts.
- */
+/** Resolves with true once `isDone` does, or with false after `deadlineMs`. Rejects when `isDone` rejects or `signal` aborts. */
 export async function until(
   isDone: () => Promise<boolean>,
   deadlineMs: number,
@@ -32,31 +29,26 @@ export async function until(
   return false
 }
 
-/** Repeats steps that fail, and reports the failure as its health. */
 export class Retries {
   readonly #log: Logger
   readonly #random: () => number
   readonly #signal: AbortSignal
-  /** A key for each step that fails now → its last error; in the order in which the steps began to fail. */
+  /** The last error of each step that fails now, in the order in which the steps began to fail. */
   readonly #problems = new Map<symbol, string>()
 
-  /** `signal` ends the retries of all steps. */
   constructor(log: Logger, random: () => number, signal: AbortSignal) {
     this.#log = log
     this.#random = random
     this.#signal = signal
   }
 
-  /** Fails while a step fails: with the last error of the step that has been failing longest. */
+  /** Reports the step that has been failing longest. */
   health(): CheckOutcome {
     const [longestProblem] = this.#problems.values()
     return longestProblem === undefined ? passed : failed(longestProblem)
   }
 
-  /**
-   * Calls `attempt` until it succeeds, with a backoff after each failure. `step` names it in logs. Rejects once `signal`, or the signal of the constructor,
-   * aborts.
-   */
+  /** Calls `attempt` until it succeeds, with backoffs. Rejects once `signal`, or the signal of the constructor, aborts. */
   async untilDone<T>(step: string, attempt: () => Promise<T>, signal = this.#signal): Promise<T> {
     const anySignal = AbortSignal.any([signal, this.#signal])
     const stepKey = Symbol(step)

@@ -8,9 +8,8 @@ type LogSource = Pick<KafkaSource, 'offsetRanges' | 'offsetsAfter' | 'forgetLead
 export type QueriedPartition = TopicPartition & { readonly prefixes: readonly LogPrefix[] }
 
 /**
- * Queries Kafka about each prefix of each partition. A prefix is the records of a log below an offset, with the latest of their append times
- * (`LogPrefix`). Returns for each partition, in the same order, the answers about its prefixes. A partition that Kafka does not have counts as empty. Rejects
- * if a topic does not exist.
+ * Queries Kafka about each prefix of each partition. Returns the answers in the same order. A partition that Kafka does not have counts as empty. Rejects if a
+ * topic does not exist.
  */
 export async function queryLogs(source: LogSource, partitions: readonly QueriedPartition[]): Promise<LogAnswer[][]> {
   const ranges = await source.offsetRanges([...new Set(partitions.map(({ topic }) => topic))])
@@ -20,7 +19,7 @@ export async function queryLogs(source: LogSource, partitions: readonly QueriedP
   for (let prefixIndex = 0; prefixIndex < mostPrefixes; prefixIndex++) {
     const queries = partitions.flatMap(({ topic, partition, prefixes }) => {
       const afterMs = prefixes[prefixIndex]?.latestMs ?? Infinity
-      // Without a known time, or the partition, there is nothing to query: `firstLater` is undefined.
+      // Without a known time, or the partition, `firstLater` is undefined.
       const isQueried = Number.isFinite(afterMs) && ranges.has(partitionName({ topic, partition }))
       return isQueried ? [{ topic, partition, afterMs }] : []
     })
@@ -35,10 +34,7 @@ export async function queryLogs(source: LogSource, partitions: readonly QueriedP
   return answers
 }
 
-/**
- * Checks each assigned partition whose log does not count as replaced yet. Returns the partitions whose logs count as replaced now (`ReplacementDetector`).
- * `elapsedMs`: a monotonic clock.
- */
+/** Checks the assigned partitions. Returns those whose logs count as replaced now (`ReplacementDetector`). `elapsedMs`: monotonic. */
 export async function checkLogs(
   source: LogSource,
   assigned: readonly AssignedPartition[],
@@ -47,12 +43,12 @@ export async function checkLogs(
   const checks = assigned.flatMap((state) => {
     const { topic, partition, log, offsets } = state
     if (log.isReplaced) return []
-    // If the log has its stored prefixes now, what was read before this check becomes the prefix of the next one.
+    // If the log has its stored prefixes, this becomes the prefix of the next check.
     const readPrefix = log.prefixUpTo(offsets.progress().position)
     return [{ topic, partition, prefixes: log.prefixes(), readPrefix, state }]
   })
   if (checks.length === 0) return []
-  // A former leader may have answered the last check: the leaders are looked up again.
+  // A former leader may have answered the last check.
   if (checks.some(({ state }) => state.log.isDoubted)) source.forgetLeaders()
   const answers = await queryLogs(source, checks)
   const nowMs = elapsedMs()

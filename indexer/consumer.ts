@@ -13,62 +13,44 @@ import { InFlightBytes, recordBytes, trackedBytes } from './inFlightBytes.ts'
 import type { TrackedRecord } from './offsetTracker.ts'
 import type { StartOffset } from './startOffsets.ts'
 
-/** How long a partition is paused before a batch that cannot be decoded is fetched again. */
+/** How long (ms) a partition is paused when its next batch cannot be decoded. */
 const undecodableRetryMs = 5_000
-/** How often it is checked whether records in flight have left room for another record (`inFlightBytes.ts`). */
 const roomPollMs = 10
-/**
- * The longest wait (ms) for room, summed over `recordsPerTurn` records. Meanwhile no batch of any partition is read. After this wait, the topic is paused, so
- * that the other topics continue to be read.
- */
+/** The longest wait (ms) for room, summed over `recordsPerTurn` records. Meanwhile no partition is read; then only the topic is paused. */
 const roomPatienceMs = 500
-/** After so many records, the event loop gets a turn: later, heartbeats and responses would be delayed. */
+/** After so many records, heartbeats and responses get a turn. */
 const recordsPerTurn = 100
 
 export type ReadOptions = {
   readonly source: KafkaSource
   readonly groupId: string
   readonly topics: readonly string[]
-  /** The least time (ms) from the append of a deletion until compaction may remove it (`TopicRules`). */
+  /** The least time (ms) from the append of a deletion until compaction may remove it. */
   keptMs(topic: string): number
   readonly log: Logger
 }
 
 type ConsumerOptions = ReadOptions & {
   readonly maxInFlightBytes: number
-  /** Finds the offset at which to begin to read each partition, by `partitionName`. */
   startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
-  /**
-   * Processes a record. Calls `onProcessed` once the record is indexed, found stale or dead-lettered (in a rebuild: rejected), perhaps after the partition was
-   * reassigned. Must not throw.
-   */
+  /** Calls `onProcessed` once the record is processed, perhaps after the partition was reassigned. Must not throw. */
   onRecord(record: SourceRecord, assigned: AssignedPartition, onProcessed: () => void): void
-  /** Called when a rebalance has assigned partitions to this member. */
   onRebalance(): void
-  /** A number from 0 to 1, for backoffs. */
   readonly random: () => number
 }
 
-/** `leftMs`: how much longer (ms) may be waited for room. */
 type RoomPatience = { leftMs: number }
 
-/**
- * Reads the source topics as a member of a consumer group, and passes each record to `onRecord`. Each assignment has its own offset trackers. A record that was
- * read for an earlier assignment does not advance them, so only records that this assignment has read are committed.
- */
+/** Reads the source topics as a member of a consumer group. Each assignment has its own offset trackers, so only records that it has read are committed. */
 export class SourceConsumer {
   readonly #options: ConsumerOptions
-  /** Aborts when fetching stops for good. */
   readonly #stop = new AbortController()
-  /** By `partitionName`. Replaced by a new map whenever an assignment begins or ends. */
+  /** A new map for each assignment; by `partitionName`. */
   #assigned = new Map<string, AssignedPartition>()
   #member: GroupMember | undefined
-  /** Aborts the run of the present member, so that another one joins the group. */
   #rejoin = new AbortController()
-  /** Crashes since the last assignment. */
   #crashes = 0
   readonly #inFlight: InFlightBytes
-  /** The topics that are paused until there is room for their records. */
   readonly #fullTopics = new Set<string>()
   #health: CheckOutcome = failed('has not joined its group yet')
 
@@ -85,7 +67,6 @@ export class SourceConsumer {
     return [...this.#assigned.values()]
   }
 
-  /** Fails while the consumer has no assignment. */
   health(): CheckOutcome {
     return this.#health
   }
@@ -97,17 +78,17 @@ export class SourceConsumer {
     return reasons.length > 0 ? failed(reasons.join('; ')) : passed
   }
 
-  /** Rejects if a rebalance has ended the assignment; `GroupMember.commit` describes one exception. */
+  /** Rejects if a rebalance has ended the assignment, with one exception (`GroupMember.commit`). */
   async commit(commits: readonly PartitionCommit[]): Promise<void> {
     await this.#member?.commit(commits)
   }
 
-  /** Leaves the group and joins it again, so that partitions are read from their committed offsets. */
+  /** Joins the group anew, to read from the committed offsets. */
   rejoin(): void {
     this.#rejoin.abort()
   }
 
-  /** Reads until fetching is stopped. After a crash of the member, another one joins the group. */
+  /** Reads until fetching is stopped; restarts a crashed member. */
   async run(): Promise<void> {
     while (!this.#stop.signal.aborted) {
       try {
@@ -128,13 +109,13 @@ export class SourceConsumer {
     }
   }
 
-  /** Stops fetching for good. The partitions stay assigned, so that the records in flight can still be committed. */
+  /** Stops fetching for good. Records in flight can still be committed. */
   stopFetching(): void {
     this.#stop.abort()
     if (this.#assigned.size > 0) this.#member?.pause(this.assigned())
   }
 
-  /** Leaves the group, so that the partitions are assigned to other indexers at once, not after the session timeout. */
+  /** Leaves the group: other members get the partitions at once, not after the session timeout. */
   async leave(): Promise<void> {
     this.#stop.abort()
     this.#forgetAssignment()
@@ -161,15 +142,15 @@ export class SourceConsumer {
   async #startAssignment(member: GroupMember, partitions: readonly TopicPartition[]): Promise<void> {
     const { startOffsets, keptMs, log, onRebalance } = this.#options
     onRebalance()
-    // 1. Ends the former assignment: its records in flight do not advance commits any more.
+    // 1. Records of the former assignment do not advance commits any more.
     const emptyAssignment = this.#forgetAssignment()
-    // If the group rebalances again during step 2, or the consumer is stopped, this call ends without effect.
+    // If the group rebalances, or the consumer stops, during step 2, this call has no effect.
     const isCurrent = (): boolean => this.#assigned === emptyAssignment && !this.#stop.signal.aborted
     try {
-      // 2. Finds the start offsets. A committed offset may be for another generation of indices (`startOffsets.ts`).
+      // 2. A committed offset may be for another generation (`startOffsets.ts`).
       const starts = await startOffsets(partitions)
       if (!isCurrent()) return
-      // 3. Fetches from the start offsets. Nothing was fetched before.
+      // 3. Fetches from there.
       const states = partitions.map((partition) =>
         assignPartition(partition, starts.get(partitionName(partition)), keptMs),
       )
@@ -184,15 +165,15 @@ export class SourceConsumer {
     log.info({ partitions: [...this.#assigned.keys()] }, 'joined the group')
   }
 
-  /** Passes the records of a batch to `onRecord`. Resolves with false if not all were passed: KafkaJS fetches the others again. */
+  /** Resolves with false if not all records were passed: KafkaJS fetches the others again. */
   async #passBatch(batch: FetchedBatch): Promise<boolean> {
     const { records, undecodable, position, gapBelow, skippedAtMs } = batch
     const state = this.#assigned.get(partitionName(batch))
     if (state === undefined || this.#fullTopics.has(batch.topic)) return false
     expectNext(state, position)
-    // Compaction has removed records of the batch. Until the end of the log at this time is read, the index may be in a state that the log never had.
+    // Compaction has removed records. Until the present end of the log is read, the index may be in a state that the log never had.
     if (gapBelow !== undefined) state.visible.noteGap(gapBelow)
-    // The batch has control records, or records of aborted transactions, which are not in `records`.
+    // Control records, or records of aborted transactions, are not in `records`.
     if (skippedAtMs !== undefined) state.log.noteTime(position, skippedAtMs)
     const isAssigned = (): boolean => this.#assigned.get(partitionName(batch)) === state
     let count = 0
@@ -209,10 +190,7 @@ export class SourceConsumer {
     return undecodable === undefined
   }
 
-  /**
-   * Waits until there is room for a record. Subtracts the wait from `patience`; once none is left, pauses the topic. Resolves with false if the topic was
-   * paused, or the member has stopped.
-   */
+  /** Pauses the topic once no `patience` is left. Resolves with false if the topic was paused, or the member has stopped. */
   async #untilRoom({ topic, isReading, wait }: FetchedBatch, patience: RoomPatience): Promise<boolean> {
     while (isReading() && !this.#inFlight.hasRoom(topic)) {
       if (patience.leftMs <= 0) {
@@ -227,7 +205,6 @@ export class SourceConsumer {
     return isReading()
   }
 
-  /** Resumes each paused topic that has enough room again. */
   #resumeTopics(): void {
     for (const topic of this.#fullTopics) {
       if (!this.#inFlight.hasRoomToResume(topic) || this.#stop.signal.aborted) continue
@@ -243,23 +220,22 @@ export class SourceConsumer {
     this.#inFlight.add(record.topic, bytes)
     this.#options.onRecord(record, state, () => {
       this.#inFlight.add(record.topic, -bytes)
-      // After a rebalance, the next owner reads this record again.
+      // The next owner reads this record again.
       if (!state.assignmentEnd.aborted) this.#markProcessed(trackedRecord, state)
       this.#resumeTopics()
     })
     state.nextOffset = record.offset + 1n
   }
 
-  /** Marks a record as processed, and counts the bytes of the processed records that an earlier record in flight keeps in the offset tracker. */
+  /** Counts the bytes of processed records that an earlier record in flight keeps in the offset tracker. */
   #markProcessed(trackedRecord: TrackedRecord, state: AssignedPartition): void {
-    // So many records, from the first unprocessed one on, need not be tracked any more: none, while an earlier record is in flight.
     const passedCount = state.offsets.markProcessed(trackedRecord)
     const addedBehind = 1 - passedCount
     state.processedBehind += addedBehind
     this.#inFlight.add(state.topic, addedBehind * trackedBytes)
   }
 
-  /** Ends the assignment. Returns the new, empty map: as long as `#assigned` is this map, no partition has been assigned since. */
+  /** Returns the new map: while `#assigned` is this map, no partition has been assigned since. */
   #forgetAssignment(): Map<string, AssignedPartition> {
     const partitions = this.assigned()
     this.#assigned = new Map()
@@ -271,12 +247,11 @@ export class SourceConsumer {
     return this.#assigned
   }
 
-  /** Pauses a partition whose next batch cannot be decoded. After `undecodableRetryMs`, the batch is fetched again, unless compaction has removed it. */
+  /** The batch is fetched again later, unless compaction has removed it. */
   #pausePartition(undecodable: Undecodable, state: AssignedPartition): void {
     const member = this.#member
     const { topic, partition } = state
     const problem = 'partition is paused: a record batch cannot be decoded'
-    // The same error at the next fetch is not logged again.
     if (state.undecodable?.message !== undecodable.message)
       this.#options.log.error({ err: undecodable, topic, partition }, problem)
     state.undecodable = undecodable
@@ -287,7 +262,7 @@ export class SourceConsumer {
     }, undecodableRetryMs).unref()
   }
 
-  /** Called when all records of a batch were passed: up to `lastOffset`, the partition has no other record. */
+  /** Up to `lastOffset`, the partition has no record left. */
   #endBatch(name: string, batchStart: bigint, lastOffset: Offset): void {
     const state = this.#assigned.get(name)
     if (state === undefined) return

@@ -38,28 +38,23 @@ import type { Problem, Result } from '../src/core/model/schema.ts'
 import { partsOfScore } from '../src/core/model/score.ts'
 import { foldTitle, titleSalt, titleTerms } from '../src/core/model/titles.ts'
 
-/** One document to index: list or detail document of an entity. */
 export type DocumentWrite = {
   readonly kind: DocumentKind
   readonly id: DocumentId
-  /** The routing value: all documents of a team in an index are in one shard. */
   readonly teamId: TeamId
-  /** The external version: the record's revision; `deletedRevision` for a tombstone. */
   readonly version: Revision
-  /** The whole document: JSON on one line, in UTF-8. */
+  /** JSON on one line, in UTF-8. */
   source: Buffer
-  /** Set if the write also replaces a stored document of the same version, not only of a lower one. */
+  /** Set if the write also replaces a stored document of the same version. */
   readonly replacesSameVersion?: true
-  /** The digest of the record's content; only set for a list document that was made from a record with a value. */
+  /** Of the record's content; only set for a list document that is no tombstone. */
   readonly digest?: string
 }
 
 export type Documents = readonly DocumentWrite[]
 
-/** When the record was appended, and its position (partition and offset, as one number). Both are stored in its list document. */
 export type AppendInfo = { readonly changedAt: Instant; readonly logPosition: LogPosition }
 
-/** `list`: the list of the API that the documents change: the forms, or the submissions, of a team. */
 type Conversion =
   | {
       readonly kind: 'documents'
@@ -83,7 +78,6 @@ export function convertRecord(record: SourceRecord, config: ConversionConfig): C
   return result.ok ? { kind: 'account-key', change: result.value } : { kind: 'rejected', problem: result.problem }
 }
 
-/** `parsed`: the change that the record states, or why the record breaks the contract. `writesOf` renders the documents of a change. */
 function toDocuments<Entity>(
   type: EntityType,
   record: SourceRecord,
@@ -96,11 +90,11 @@ function toDocuments<Entity>(
   return { kind: 'documents', documents: writesOf(change, appendInfo), list: teamList(type, change.teamId) }
 }
 
-/** The list and the detail document of a form; tombstones if the form was deleted. */
+/** The documents of a form; tombstones if it was deleted. */
 export function formWrites(change: Change<RenderedForm>, appendInfo: AppendInfo): DocumentWrite[] {
   if (change.live === null) return tombstones(change, kindsOf.forms, appendInfo)
   const { revision, entity: form } = change.live
-  // A prefix of each of the team's title terms: a query skips most terms of other teams.
+  // Each title term begins with a salt of the team: a query skips most terms of other teams.
   const salt = titleSalt(change.teamId)
   const { words, joined, starts } = titleTerms(form.title)
   const salted = (terms: readonly string[]): string => terms.map((term) => salt + term).join(' ')
@@ -122,7 +116,7 @@ export function formWrites(change: Change<RenderedForm>, appendInfo: AppendInfo)
   ]
 }
 
-/** The list and the detail document of a submission; tombstones if the submission was deleted. `hasAnswers`: answers are indexed. */
+/** The documents of a submission; tombstones if it was deleted. `hasAnswers`: answers are indexed. */
 export function submissionWrites(change: Change<RenderedSubmission>, appendInfo: AppendInfo, hasAnswers: boolean) {
   if (change.live === null) return tombstones(change, kindsOf.submissions, appendInfo)
   const { revision, entity } = change.live
@@ -135,14 +129,13 @@ export function submissionWrites(change: Change<RenderedSubmission>, appendInfo:
   ]
 }
 
-/** The JSON members by which a search finds a submission, such as `"answers":[…],"scoreParts":[…]`. */
+/** Such as `"answers":[…],"scoreParts":[…]`. */
 const foundByMembers = ({ data, score }: FoundBy, hasAnswers: boolean): string =>
   `${hasAnswers ? `"answers":${answerTerms(data)},` : ''}"scoreParts":${partsOfScore(Number(score))}`
 
 /**
- * The source of a list document, such as
- * `{"teamId":…,"position":…,"createdAt":…,"changedAt":…,"logPosition":…,<searchMembers>,"summary":<delimiter>{…}<delimiter>}`.
- * `"large":{…}` precedes the summary of a large entity. Ids and instants need no escapes in JSON.
+ * Such as `{"teamId":…,"position":…,"createdAt":…,"changedAt":…,"logPosition":…,<searchMembers>,"summary":<delimiter>{…}<delimiter>}`. `"large":{…}` precedes
+ * the summary of a large entity. Ids and instants need no escapes in JSON.
  */
 function listDocument(
   { teamId, entityId }: RecordKey,
@@ -151,10 +144,10 @@ function listDocument(
   searchMembers: string,
   { summary, detail }: Pick<RenderedForm, 'summary' | 'detail'>,
 ): Buffer {
-  // `position` is the sort key of lists. (`logPosition` is the sort key of change feeds.)
+  // `position` is the sort key of lists, `logPosition` that of change feeds.
   const sortMembers = `"teamId":"${teamId}","position":"${position(createdAt, entityId)}"`
   const timeMembers = `"createdAt":"${createdAt}","changedAt":"${appendInfo.changedAt}","logPosition":${appendInfo.logPosition}`
-  // A search returns `searchMembers`, too: those of a long title are several times its length.
+  // A search returns `searchMembers`, too, which are long for a long title.
   const rowBytes = Buffer.byteLength(searchMembers) + summary.length
   const largeParts = [
     ...largePartMembers(teamId, 'summary', rowBytes),
@@ -170,19 +163,13 @@ function listDocument(
   return list
 }
 
-/**
- * The members of `large` for a part of a row with more than `largeBytes`, such as `"detailOf":"acme"` and `"detailBytes":"70000"`; none for a smaller part. By
- * `detailOf`, a search finds the rows of the team that have a large detail.
- */
+/** Such as `"detailOf":"acme"` and `"detailBytes":"70000"`. By `detailOf`, a search finds the team's rows with a large detail. */
 const largePartMembers = (teamId: TeamId, part: 'summary' | 'detail', bytes: number): readonly string[] =>
   bytes > largeBytes ? [`"${part}Of":"${teamId}"`, `"${part}Bytes":"${bytes}"`] : []
 
 const listEnd = `${summaryDelimiter}}`
 
-/**
- * Copies the source of a document that waits for a retry into a buffer of its own. A source is a slice of a buffer that other documents share: while it waits,
- * the sources of finished documents would stay in memory, too.
- */
+/** Copies a source that waits for a retry out of its shared buffer, so that the sources of finished documents do not stay in memory. */
 export function copySource(document: DocumentWrite): void {
   const { source } = document
   const isWholeBuffer = source.length === source.buffer.byteLength
@@ -201,16 +188,14 @@ function documentWrite(
 }
 
 /**
- * The position of a live list document that a rebuild carried over: it copied the document from the former generation, because the topic is another log now and
- * may lack its record. Only the first record of partition 0 has the same position.
+ * The position of a live list document that a rebuild copied from the former generation, because the topic is another log now and may lack its record. Only the
+ * first record of partition 0 has the same position.
  */
 export const carriedOver = 0 as LogPosition
 
 /**
- * The source of a list document that a rebuild carries over. A live document gets the position `carriedOver`. A tombstone gets no position: followers of the
- * change feed start anew, and need no earlier deletion. What would happen if tombstones had position 0?
- * 1. A page of a change feed ends among them. They have no second sort key.
- * 2. The next page begins above position 0: it skips the other tombstones, and a deletion that is the first record of partition 0.
+ * A carried-over document gets the position `carriedOver`; a tombstone gets none, since followers start anew, and need no earlier deletion. If tombstones had
+ * position 0, a page of a change feed could end among them, and the next page would skip the others, and a deletion that is the first record of partition 0.
  */
 export const asCarriedOver = (source: Buffer): Buffer =>
   Buffer.from(
@@ -219,10 +204,7 @@ export const asCarriedOver = (source: Buffer): Buffer =>
       : source.toString().replace(/"logPosition":\d+/, `"logPosition":${carriedOver}`),
   )
 
-/**
- * Recomputes the search members of a submission's list document if it lacks `scoreParts`, since an earlier release has written it, or if a process with another
- * `INDEX_ANSWERS` has written it. Returns other documents unchanged. `hasAnswers`: `INDEX_ANSWERS` of this process.
- */
+/** Recomputes the search members of a submission if an earlier release, or a process with another `INDEX_ANSWERS` (`hasAnswers`), has written them. */
 export function renewSearchMembers(document: DocumentWrite, hasAnswers: boolean): DocumentWrite {
   if (document.kind !== 'submissions') return document
   const members = new Map(rawMembers(document.source.toString()))
@@ -237,22 +219,21 @@ export function renewSearchMembers(document: DocumentWrite, hasAnswers: boolean)
   return { ...document, source: sourceOf([...members, ...foundBy, ['summary', summary]]) }
 }
 
-/** The same document without repeated JSON names, such as the first `"a"` of `{"a":1,"a":2}`: Elasticsearch rejects these. */
+/** The document without repeated JSON names, such as the first `"a"` of `{"a":1,"a":2}`, which Elasticsearch rejects. */
 export function withNamesOnce(document: DocumentWrite): DocumentWrite {
   const members = [...rawMembers(document.source.toString())]
   return { ...document, source: sourceOf(members.map(([name, raw]) => [name, withoutRepeatedNames(raw)])) }
 }
 
-/** Renders a document from names and unparsed JSON values. The summary gets its delimiters again. */
+/** Values are unparsed JSON. */
 function sourceOf(members: readonly (readonly [name: string, raw: string])[]): Buffer {
   const delimited = (raw: string): string => summaryDelimiter + raw + summaryDelimiter
   return Buffer.from(renderObject(members.map(([name, raw]) => [name, name === 'summary' ? delimited(raw) : raw])))
 }
 
 /**
- * The documents that replace those of a deleted entity. Their version is above every revision. If Elasticsearch deleted the documents instead, it would forget
- * their versions after a minute, and a record with a lower revision that arrives later would bring the entity back. `logPosition` is missing where a rebuild
- * writes the tombstone of a deletion that Kafka removed before it was read; followers start anew.
+ * The documents that replace those of a deleted entity. If they were deleted instead, Elasticsearch would forget their versions after a minute, and a late
+ * record with a lower revision would bring the entity back. A rebuild has no `logPosition` for a deletion that Kafka removed before it was read.
  */
 export function tombstones(
   key: RecordKey,

@@ -11,7 +11,7 @@ import { onStopSignals } from '../src/core/process/stopSignals.ts'
 import { connectRedis, untilConnected } from '../src/core/redis/redis.ts'
 import type { Stores } from './generations/writtenGeneration.ts'
 
-/** What a command on the engines gets, such as `erase`: clients of Elasticsearch and Redis (`Stores`) and of Kafka, and the output on the terminal. */
+/** What a command on the engines, such as `erase`, gets. */
 export type CommandTools = Stores & {
   readonly source: KafkaSource
   readonly report: TerminalReport
@@ -23,8 +23,8 @@ export type CommandTools = Stores & {
 }
 
 /**
- * Connects to the engines, runs a command, and closes the clients. If the command fails, or a signal such as SIGINT stops it, prints the reason to stderr, and
- * sets the exit code `failedCode`.
+ * Connects to the engines, runs a command, and closes the clients. If the command fails, or a signal stops it, prints the reason to stderr, and sets the exit
+ * code `failedCode`.
  */
 export async function runEngineCommand(
   name: string,
@@ -56,7 +56,7 @@ export async function runEngineCommand(
   await Promise.allSettled([source.close(), elasticsearch.close(), redis.close()])
 }
 
-/** Parses an option whose value is the id of a team, form or submission. */
+/** Parses the id of a team, form or submission. */
 export function readIdentifier<Id extends Branded<string, 'TeamId' | 'EntityId'>>(text: string): Id {
   if (!isIdentifier(text)) throw new InvalidArgumentError(`must be ${identifierRule}`)
   return text as Id

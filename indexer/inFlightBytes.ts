@@ -1,22 +1,17 @@
 import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 
-/**
- * An estimate of the memory (bytes) of a record in flight: key, headers, three times the value (as received, and in both of its documents), and 1 KiB for
- * objects.
- */
+/** Estimates the memory (bytes) of a record in flight: key, headers, three times the value (as received, and in both documents), and 1 KiB for objects. */
 export const recordBytes = ({ key, value, headers }: SourceRecord): number =>
   (key?.length ?? 0) + 3 * (value?.length ?? 0) + headers.bytes.length + 1_024
 
-/** The memory (bytes) of a record that is processed, but stays in the offset tracker until every earlier record of its partition is processed. */
+/** The memory (bytes) of a processed record that an earlier record keeps in the offset tracker. */
 export const trackedBytes = 128
 
-/** The part of all bytes that is reserved for each topic. */
 const reservedShare = 1 / 8
 
 /**
- * Bounds the bytes of records in flight (fetched, and not yet processed): an eighth is reserved for each topic, and all topics share the rest. Example: a shard
- * accepts no writes, and submissions fill their reserved bytes and all shared bytes. The revocation of an account key is still read and applied, in the bytes
- * that are reserved for `account-keys`.
+ * Bounds the bytes of records in flight: an eighth is reserved for each topic, and all topics share the rest. So the revocation of an account key is applied
+ * even if a shard accepts no writes, and submissions fill all shared bytes.
  */
 export class InFlightBytes {
   readonly #reservedBytes: number
@@ -29,22 +24,21 @@ export class InFlightBytes {
     this.#bytesByTopic = new Map(topics.map((topic) => [topic, 0]))
   }
 
-  /** The bytes of all records in flight. */
   get total(): number {
     return this.#sum((bytes) => bytes)
   }
 
-  /** Adds bytes of a record that was read; when it is processed, they are added again as a negative number. */
+  /** Called again with a negative number when the record is processed. */
   add(topic: string, bytes: number): void {
     this.#bytesByTopic.set(topic, (this.#bytesByTopic.get(topic) ?? 0) + bytes)
   }
 
-  /** Whether another record of the topic may be read. Its size does not count: otherwise a record larger than the bound would never be read. */
+  /** The size of the next record does not count: otherwise a record larger than the bound would never be read. */
   hasRoom(topic: string): boolean {
     return this.#hasRoomFor(topic, 0)
   }
 
-  /** Whether a paused topic may be resumed: half of its reserved bytes have room. With less room, it would be paused again at once. */
+  /** Requires half of the topic's reserved bytes: with less room, it would be paused again at once. */
   hasRoomToResume(topic: string): boolean {
     return this.#hasRoomFor(topic, this.#reservedBytes / 2)
   }
@@ -56,7 +50,6 @@ export class InFlightBytes {
     return usedSharedBytes + bytes < this.#sharedBytes
   }
 
-  /** The sum of `term` over the bytes of every topic. */
   #sum(term: (topicBytes: number) => number): number {
     let sum = 0
     for (const topicBytes of this.#bytesByTopic.values()) sum += term(topicBytes)

@@ -22,13 +22,10 @@ import { statusPages } from './status/statusPage.ts'
 import { checkDeadLetterSize, ensureTopics, sourceTopics } from './topics.ts'
 
 /**
- * Starts an indexer: it moves records from the topics into the indices (`GenerationRunner`), and account keys into Redis (`AccountKeys`). While an engine is
- * unreachable, it retries. It stops in this order:
+ * Starts an indexer: it moves records into the indices (`GenerationRunner`), and account keys into Redis (`AccountKeys`). It stops in this order:
  * 1. `signal` aborts: fetching ends.
  * 2. The pipeline shuts down: it writes the records in flight, and commits.
  * 3. `closing` aborts, which ends the retries: `release` runs last what was registered first.
- *
- * The check `cluster` requires a setting by which nodes without a master refuse searches.
  */
 export async function startIndexer(service: Service): Promise<Started> {
   const { config, engines, log, signal, release, fail } = service
@@ -60,7 +57,6 @@ export async function startIndexer(service: Service): Promise<Started> {
     stopping: signal,
     closing: closing.signal,
   })
-  // What the status page and the metrics show: the state of this indexer, and what it observes of the engines.
   const ownState = () => stateOf(config, runner, deadLetters)
   const observer = observe(
     { ...stores, source: openSource(), own: ownState },
@@ -92,7 +88,7 @@ export async function startIndexer(service: Service): Promise<Started> {
 }
 
 function pipelineChecks(runner: GenerationRunner, retries: Retries): Checks {
-  // Passes while there is no pipeline: then `preparation` fails.
+  // Without a pipeline, `preparation` fails.
   const checkOf = (name: keyof PipelineHealth): Check => {
     return async () => runner.current?.pipeline.health()[name] ?? passed
   }
@@ -129,8 +125,8 @@ export const command = serviceCommand({
   needs: ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'],
   adminPort: 9_102,
   start: (service) => {
-    // Node takes buffers of up to half of the pool's size from its pool; larger buffers are allocated singly, which is slower. Documents have a few kilobytes,
-    // and thousands are made a second: with the default pool of Node 22 (8 KiB), most would be allocated singly.
+    // Thousands of documents are made a second, of a few kilobytes each. Node takes only buffers of up to half of the pool's size (8 KiB in Node 22) from its
+    // pool; allocating the others singly is slower.
     Buffer.poolSize = 256 * 1024
     return startIndexer(service)
   },

@@ -11,15 +11,13 @@ import type { LogState } from './logReplacement.ts'
 type MaxTimes = Record<'changedAt' | 'deletedAt', { readonly value: number | null }>
 
 /**
- * Reads from the documents of a generation (the indices of one build) how far the logs of partitions were read: the highest position of the documents, and
- * their latest append time, as `LogState` by `partitionName`. A log counts as replaced if a record below that position was appended later than that time
- * (`logReplacement.ts`). A partition without documents is left out. Needed where commits and Redis have no state. Example:
- * 1. An operator deletes a topic, and with it its commits. Redis loses its data.
- * 2. The topic is created again. Only the documents show that it is another log: their positions are above its end.
+ * Reads the `LogState` of partitions from the documents of a generation: their highest position, and their latest append time. Needed where commits and Redis
+ * have no state: an operator has deleted a topic, and with it its commits, and Redis has lost its data. When the topic is created again, only the documents,
+ * with positions above its end, show that it is another log.
  *
  * A document has the append time of its newest record only. So a rebuild may be started without need:
  * 1. The record of `a` has the latest append time of the log. The clock of its broker goes back by a minute, and `a` changes again.
- * 2. Now the log has a record that was appended later than any document states. So the log counts as replaced.
+ * 2. Now the log has a record that was appended later than any document states, and counts as replaced.
  */
 export async function readLogStatesOfDocuments(
   elasticsearch: Client,
@@ -30,21 +28,21 @@ export async function readLogStatesOfDocuments(
   const logs = new Map<string, LogState>()
   for (const { type, topic, partition } of partitions) {
     const first = logPosition({ partition, offset: 0n })
-    // `carriedOver` documents, which a rebuild copied from the generation of a replaced log, have position 0, like the record at partition 0, offset 0.
+    // `carriedOver` documents have position 0, like the record at partition 0, offset 0.
     const isFirstShared = first === carriedOver && hasCarriedOver[type]
     const lowerBound = isFirstShared ? { gt: first } : { gte: first }
     const response = await elasticsearch.search<unknown, MaxTimes>(
       {
         index: indices[type],
-        // If a shard has no copy, the result lacks its documents. Then fewer records are compared, and none of another log.
+        // Without the documents of a missing shard, fewer records are compared, and none of another log.
         allow_partial_search_results: true,
         query: { range: { logPosition: { ...lowerBound, lt: endOfPositions(partition) } } },
-        // Without `unmapped_type`, an index that lacks the field `logPosition`, since another program has made it, would answer with an error.
+        // Otherwise an index of another program, which lacks the field, would answer with an error.
         sort: [{ logPosition: { order: 'desc', unmapped_type: 'long' } }],
         size: 1,
         track_total_hits: false,
         _source: false,
-        // Not the time of the newest document: after the clock of a broker went back, an earlier record may have a later time.
+        // Not the newest document's time: after a broker's clock went back, an earlier record may have a later time.
         aggs: { changedAt: { max: { field: 'changedAt' } }, deletedAt: { max: { field: 'tombstone.deletedAt' } } },
       },
       options,
@@ -54,7 +52,7 @@ export async function readLogStatesOfDocuments(
     const below = offsetOf(Number(highestPosition) as LogPosition) + 1n
     const timesMs = [response.aggregations?.changedAt?.value, response.aggregations?.deletedAt?.value]
     const knownTimesMs = timesMs.filter((timeMs) => typeof timeMs === 'number')
-    // Without a known time, no append time shows that the log was replaced; a lower end of the log does.
+    // Without a known time, only a lower end shows that the log was replaced.
     const latestMs = knownTimesMs.length === 0 ? Infinity : Math.max(...knownTimesMs)
     logs.set(partitionName({ topic, partition }), { isReplaced: false, prefixes: [{ below, latestMs }] })
   }

@@ -1,30 +1,23 @@
 import type { Offset } from '../src/core/model/ids.ts'
 
-/**
- * A fetched record. `end`: the position to which the tracker moves once this record and all earlier ones are processed. It is the offset after the record, or
- * higher if no records have the offsets after it.
- */
+/** `end`: the position once this record and all earlier ones are processed; above the next offset if that has no record. */
 export type TrackedRecord = { end: bigint; readonly appendedAtMs: number; isProcessed: boolean }
 
 export type OffsetProgress = {
-  /** Every record below this offset is processed. */
+  /** Every record below is processed. */
   readonly position: Offset
-  /** Append time (epoch ms) of the first unprocessed record; undefined if every fetched record is processed. */
+  /** Append time (epoch ms) of the first unprocessed record, if there is one. */
   readonly oldestUnprocessedAtMs: number | undefined
-  /** Append time (epoch ms) of the last record below `position`; undefined while there is none. */
+  /** Append time (epoch ms) of the last record below `position`, if there is one. */
   readonly processedAtMs: number | undefined
 }
 
-/**
- * Records below the position are removed from memory once there are more than this, or no other records are left. Removing each at once would copy the others
- * every time.
- */
+/** Removing each processed record at once would copy the others every time. */
 const maxProcessedRecords = 1_000
 
 /**
- * Tracks the records of one partition from fetched to processed (indexed, stale or dead-lettered). Records are processed in any order, but the position passes
- * contiguous processed records only. Example: records 0, 1 and 2 are fetched, 0 and 2 are processed: the position is 1. Once 1 is processed, the position is 3.
- * Offsets without a record (compaction, transaction markers) do not stop the position.
+ * Tracks the records of one partition. They are processed in any order, but the position passes contiguous ones only: of records 0, 1 and 2, if 0 and 2 are
+ * processed, the position is 1. Offsets without a record (compaction, transaction markers) do not stop it.
  */
 export class OffsetTracker {
   /** In order of offsets. The records before index `#firstUnprocessed` are processed. */
@@ -37,20 +30,19 @@ export class OffsetTracker {
     this.#position = start
   }
 
-  /** Adds a record, in order of offsets. The result is the argument of `markProcessed`. */
   track(offset: Offset, appendedAtMs: number): TrackedRecord {
     const record = { end: offset + 1n, appendedAtMs, isProcessed: false }
     this.#records.push(record)
     return record
   }
 
-  /** Marks a record as processed. Returns how many records the position passes now: none while an earlier record is unprocessed. */
+  /** Returns how many records the position passes now. */
   markProcessed(record: TrackedRecord): number {
     record.isProcessed = true
     return this.#advance()
   }
 
-  /** To be called when every record up to `lastOffset` is tracked: the other offsets up to `lastOffset` have no record, and the position passes them. */
+  /** To be called when every record up to `lastOffset` is tracked: the position passes the other offsets. */
   endBatch(lastOffset: Offset): void {
     const end = lastOffset + 1n
     const lastRecord = this.#records.at(-1)
@@ -70,7 +62,6 @@ export class OffsetTracker {
     if (position > this.#position) this.#position = position
   }
 
-  /** Moves the position past the processed records that follow it. Returns their number. */
   #advance(): number {
     const firstBefore = this.#firstUnprocessed
     let next = this.#records[firstBefore]

@@ -24,23 +24,20 @@ import { fetchStartOffsets, formerLeaderMs, rebuildGroup, type StartOffset } fro
 import { documentPartitionsIn, documentTopics } from './topics.ts'
 
 const refreshTimeoutMs = 30_000
-/** How long a shutdown waits for the records in flight. */
+/** How long (ms) a shutdown waits for the records in flight. */
 const drainDeadlineMs = 4_000
-/**
- * How long a shutdown then waits for the last round, with its commit. Later, the indexer leaves the group: the next owner reads the uncommitted records again.
- */
+/** How long (ms) it then waits for the last round. Later, the next owner reads the uncommitted records again. */
 const lastPublishDeadlineMs = 3_000
 const drainPollMs = 20
 
-/** What only the pipeline of an indexer needs: a rebuild writes no dead letters, applies no account keys, and serves nobody yet. */
+/** A rebuild writes no dead letters, applies no account keys, and serves nobody yet. */
 type Serving = {
   readonly deadLetters: DeadLetterWriter
   readonly accountKeys: AccountKeys
-  /** Called after each round (`WrittenGeneration.afterRound`). */
   afterRound(published: RoundReply): Promise<RoundResult>
 }
 
-/** Stores in Redis, for each partition (`partitionName`), how far the generation was read from its log, as a text (`logStateText`). */
+/** `partitionName` → `logStateText` of how far the generation was read. */
 type LogStateStore = {
   store(logs: ReadonlyMap<string, string>): Promise<void>
   read(): Promise<ReadonlyMap<string, string>>
@@ -54,24 +51,19 @@ type PipelineOptions = ReadOptions & {
   readonly serving: Serving | undefined
   readonly metrics: PipelineMetrics
   readonly logStates: LogStateStore
-  /** Writes a round of progress to Redis. */
   publishVisible(round: VisibleRound): Promise<RoundReply>
-  /** The clock of Redis (epoch ms). */
   redisTimeMs(): Promise<number>
   /** Called with an error that is a bug. */
   fail(error: unknown): void
 }
 
-/** `decoding` fails while a record batch cannot be decoded; each other part fails while it makes no progress. */
+/** `decoding` fails while a record batch cannot be decoded; each other part while it makes no progress. */
 export type PipelineHealth = Readonly<Record<'writer' | 'publisher' | 'consumer' | 'decoding', CheckOutcome>>
 
-/**
- * Moves records from the topics into one generation (the four indices of one build): fetch, validate, write, refresh, publish, commit. Bounds the bytes in
- * flight (`MAX_IN_FLIGHT_BYTES`).
- */
+/** Moves records from the topics into one generation: fetch, validate, write, refresh, publish, commit. */
 export class Pipeline {
   readonly #options: PipelineOptions
-  /** Aborts at the end of `shutDown`: ends retries, bulk requests, and waits of records. */
+  /** Ends retries, bulk requests, and waits of records at the end of `shutDown`. */
   readonly #stopWriting = new AbortController()
   readonly writer: BulkWriter
   readonly consumer: SourceConsumer
@@ -155,7 +147,7 @@ export class Pipeline {
     })
   }
 
-  /** Fetches and publishes until `signal` aborts, or another generation must be written. Then stops fetching, but stays in the group, for `shutDown`. */
+  /** Runs until `signal` aborts, or another generation must be written. Stays in the group, for `shutDown`. */
   async run(signal: AbortSignal): Promise<void> {
     const reading = this.consumer.run()
     await this.publisher.run(signal)
@@ -163,7 +155,7 @@ export class Pipeline {
     await reading
   }
 
-  /** Waits up to 4 s for the records in flight, publishes and commits progress within 3 s, and leaves the group. */
+  /** Drains the records in flight, publishes and commits the last progress, and leaves the group. */
   async shutDown(): Promise<void> {
     this.consumer.stopFetching()
     const deadline = AbortSignal.timeout(drainDeadlineMs)
@@ -177,10 +169,7 @@ export class Pipeline {
     }
   }
 
-  /**
-   * Checks whether the document partitions still have the logs that the generation was read from. Reads a replaced log from its first offset. Stores the states
-   * of the other logs in Redis. Rejects when Kafka does not answer.
-   */
+  /** Checks whether the generation was read from the present logs, and reads a replaced log from its first offset. Rejects if Kafka does not answer. */
   async checkLogs(): Promise<void> {
     const { source, generation, logStates, log } = this.#options
     const partitions = this.documentPartitions()
@@ -199,26 +188,24 @@ export class Pipeline {
     await logStates.store(confirmedStates)
   }
 
-  /** Reads replaced logs from their first offsets, except logs that the present assignment reads from there already. */
   async #readAgain(replaced: readonly AssignedPartition[]): Promise<void> {
     const ranges = await this.#options.source.offsetRanges([...new Set(replaced.map(({ topic }) => topic))])
     const toRead = replaced.flatMap((partition) => {
       const low = ranges.get(partitionName(partition))?.low ?? 0n
       const { position, log: logAtStart } = partition.start
-      // The assignment began at the first offset, although earlier assignments had read beyond it.
+      // The present assignment began at the first offset, although earlier ones had read beyond it.
       const isReadFromStart = position <= low && logAtStart.prefixes.some(({ below }) => below > position)
       return isReadFromStart ? [] : [{ partition, low: low as Offset }]
     })
     await this.publisher.readAgain(toRead)
   }
 
-  /** The assigned partitions of `forms` and `submissions`. */
   documentPartitions(): readonly AssignedPartition[] {
     const topics = documentTopics(this.#options.config)
     return this.consumer.assigned().filter(({ topic }) => topics.includes(topic))
   }
 
-  /** `partitionName` → the offset after the last record that this pipeline rejected. Only filled in a rebuild, which writes no dead letters. */
+  /** `partitionName` → the offset after the last rejected record. Only filled in a rebuild. */
   get rejectedBelow(): ReadonlyMap<string, bigint> {
     return this.#recordHandler.rejectedBelow
   }

@@ -1,20 +1,16 @@
 import type { TeamList } from '../src/core/model/ids.ts'
 
-/** The first and the last offset of those records of a list that were written, but are not below the published position yet. */
+/** The offsets of those records of a list that were written, but are not below the published position yet. */
 type UnpublishedOffsets = { readonly first: bigint; readonly last: bigint }
 
-/**
- * What a partition has published for clients, and what the next round must publish. A round of `ProgressPublisher` publishes a position (every record below it
- * is searchable) and new versions of the lists that have changed below the position. A list is the forms or the submissions of a team; its version decides
- * whether the API answers "nothing new".
- */
+/** What a partition has published for clients, and what the next round of `ProgressPublisher` must publish. */
 export class PublishedPosition {
-  /** The position that this assignment has published last: every record below it is searchable. Undefined before the first. */
+  /** The last position that this assignment has published. */
   visibleTo: bigint | undefined
-  /** Every record that was appended before this time (epoch ms) is below `visibleTo`. */
+  /** Every record appended before this time (epoch ms) is below `visibleTo`. */
   visibleAtMs = 0
   readonly #start: bigint
-  /** The end offset of the partition at the first query after its assignment. */
+  /** The end offset at the first query after the assignment. */
   #endAtStart: bigint | undefined
   /** The highest `end` of `noteGap`. */
   #gapBelow = 0n
@@ -25,38 +21,37 @@ export class PublishedPosition {
     this.#start = start
   }
 
-  /** The position that this assignment has published last; before its first publication, the start offset. */
   get from(): bigint {
     return this.visibleTo ?? this.#start
   }
 
-  /** Whether the last round withheld the position of this partition. Then its next publication must change the version of every list. */
+  /** Whether the last round withheld the position. Then the next publication must change every list version. */
   get wasWithheld(): boolean {
     return this.#wasWithheld
   }
 
-  /** Notes the end offset of the partition. Only the first one counts. */
+  /** Only the first end offset counts. */
   noteEnd(end: bigint): void {
     this.#endAtStart ??= end
   }
 
   /**
-   * Notes that compaction removed records of a fetched batch: later records with the same keys are below `end`. Example: of `a`, `b`, `a` at offsets 0, 1, 2,
+   * Notes that compaction removed records of a fetched batch; later records of their keys are below `end`. Example: of `a`, `b`, `a` at offsets 0, 1, 2,
    * compaction removed offset 0. After offset 1 is read, the index has `b` without `a`: a state that the log never had.
    */
   noteGap(end: bigint): void {
     if (end > this.#gapBelow) this.#gapBelow = end
   }
 
-  /** Notes that a record of this list was stored, found stale or rejected. */
+  /** Also for stale and rejected records. */
   noteWrite(list: TeamList, offset: bigint): void {
     const { first, last } = this.#unpublished.get(list) ?? { first: offset, last: offset }
     this.#unpublished.set(list, { first: offset < first ? offset : first, last: offset > last ? offset : last })
   }
 
   /**
-   * The lists that have changed below `position` since the last publication. They get new versions when `position` is published, even if they got new versions
-   * before, when the change became searchable. Example: the record at offset 7 is still retried; a change of list L at offset 8 is searchable.
+   * The lists that have changed below `position` since the last publication. They get new versions with `position`, even if they got one when the change became
+   * searchable. Example: the record at offset 7 is still retried; a change of list L at offset 8 is searchable.
    * 1. A round publishes version v2 of L, and position 7. A follower reads both.
    * 2. The record at 7 is stored. The next round publishes position 9.
    * 3. If L still had v2, the API would answer "nothing new", and the follower would never get offset 8.
@@ -66,14 +61,14 @@ export class PublishedPosition {
   }
 
   /**
-   * Whether the index, with all records below `position`, is in a state that the log had at some time. It may be in another state while a compacted log is read
-   * in part (see `noteGap`). So `position` must have reached the end that the log had at the assignment, and the ends of all gaps.
+   * Whether the index with all records below `position` is in a state that the log once had: beyond the log's end at the assignment, and the ends of all gaps
+   * (`noteGap`).
    */
   isStateOfLog(position: bigint): boolean {
     return this.#endAtStart !== undefined && position >= this.#endAtStart && position >= this.#gapBelow
   }
 
-  /** Ends a round, which has published the position `to` and its time (epoch ms), or withheld them. */
+  /** Ends a round, which has published position and time (epoch ms), or withheld them. */
   endRound(outcome: { readonly to: bigint; readonly timeMs: number } | 'withheld'): void {
     this.#wasWithheld = outcome === 'withheld'
     if (outcome === 'withheld') return

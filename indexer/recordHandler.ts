@@ -29,17 +29,17 @@ type HandlerOptions = {
   fail(error: unknown): void
 }
 
-/** Validates the records of a pipeline, and writes or rejects them. Uses callbacks: a promise for each of thousands of records a second would cost too much. */
+/** Validates records, and writes or rejects them. Uses callbacks: a promise for each of thousands of records a second would cost too much. */
 export class RecordHandler {
   readonly #options: HandlerOptions
-  /** `partitionName` → the offset after the last record that was rejected. Only a rebuild notes these. */
+  /** `partitionName` → the offset after the last rejected record; only in a rebuild. */
   readonly rejectedBelow = new Map<string, bigint>()
 
   constructor(options: HandlerOptions) {
     this.#options = options
   }
 
-  /** Handles a record. `onRecord` in `consumer.ts` describes when `onProcessed` is called. Never throws. */
+  /** `onRecord` in `consumer.ts` describes when `onProcessed` is called. Never throws. */
   handle(record: SourceRecord, assigned: AssignedPartition, onProcessed: () => void): void {
     const converted = convertRecord(record, this.#options.config)
     if (converted.kind === 'documents') this.#writeDocuments(record, assigned, converted, onProcessed)
@@ -61,7 +61,7 @@ export class RecordHandler {
       publisher.noteWrite(list)
       this.#applyResult(record, assigned, resultOf(outcome), onProcessed)
     }
-    // A conflict (the same revision with other content) below `deadLetteredBelow` has its dead letter already; a rebuild reports no conflicts.
+    // A conflict below `deadLetteredBelow` has its dead letter already; a rebuild reports none.
     const reportsConflicts = serving !== undefined && record.offset >= assigned.start.deadLetteredBelow
     writer.submit({ documents, reportsConflicts, name: () => nameOf(record), done })
   }
@@ -89,7 +89,6 @@ export class RecordHandler {
     }
   }
 
-  /** Writes the record's dead letter. In a rebuild, or if this indexer does not own the partition any more, only counts the record, as stale. */
   #reject(record: SourceRecord, assigned: AssignedPartition, problem: Problem, onProcessed: () => void): void {
     const { serving, metrics } = this.#options
     if (serving === undefined) {
@@ -97,7 +96,7 @@ export class RecordHandler {
       if (record.offset >= (this.rejectedBelow.get(name) ?? 0n)) this.rejectedBelow.set(name, record.offset + 1n)
       this.#countProcessed(record, 'stale', onProcessed)
     } else if (assigned.assignmentEnd.aborted) {
-      // The next owner of the partition reads this record again, and writes its dead letter.
+      // The next owner reads this record again, and writes its dead letter.
       this.#countProcessed(record, 'stale', onProcessed)
     } else {
       if (problem === sameRevision) metrics.revisionConflicts.inc({ topic: record.topic })
@@ -111,7 +110,7 @@ export class RecordHandler {
     onProcessed()
   }
 
-  /** Reports a bug if `handling` rejects: `handling` retries failures of Kafka and Redis. Only during shutdown, it may reject. */
+  /** Failures of Kafka and Redis are retried: a rejection, except during shutdown, is a bug. */
   #failUnlessDone(handling: Promise<void>): void {
     const { signal, fail } = this.#options
     handling.catch((error: unknown) => {
@@ -126,6 +125,6 @@ function resultOf(outcome: Outcome): RecordResult {
   return outcome.kind
 }
 
-/** The name of a record in logs and health. Its key may be logged: it was validated, and contains only ids. */
+/** The key may be logged: it was validated, and contains only ids. */
 const nameOf = ({ topic, partition, offset, key }: SourceRecord): string =>
   `${topic}/${partition}/${offset}, key ${key?.toString()}`

@@ -2,23 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, estypes } from '@elastic/elasticsearch'
 import type { RequestOptions } from '../src/core/elasticsearch/elasticsearch.ts'
 
-/**
- * If a refresh has not answered after this time (ms), the health of the cluster shows whether a primary is missing: then Elasticsearch would answer only after
- * a minute.
- */
+/** After this time (ms), the cluster's health is queried: without a primary, Elasticsearch answers only after a minute. */
 const patienceMs = 2_000
 
 /**
  * Makes every acknowledged write searchable on each copy of a shard (primary or replica) that may answer a search. Rejects if a copy may lack a write.
  *
- * In the response of a refresh, a copy that was not reached is neither `successful` nor `failed`. Either the copy is unassigned, which is harmless; or its node
- * is cut off, but still counts as present, and answers searches. So, after the refresh,
- * - at least as many copies must have been reached as are active. (A copy that becomes active later is refreshed by its recovery);
- * - no primary may be missing.
+ * A refresh does not report a copy that it has not reached: it is unassigned, which is harmless; or its node is cut off, but still answers searches. So no
+ * primary may be missing, and at least as many copies must have been reached as are active. (A copy that becomes active later is refreshed by its recovery.)
  *
- * The number of copies alone could hide that copies were exchanged: copy A is refreshed and then lost; copy B is active, but was not reached. So, if a refresh
- * misses a copy, a second refresh follows, and as many copies must be active before the second one as after it. One case remains
- * unnoticed: copy B is not reached a second time, and during the second refresh, A is lost and a new copy becomes active. Then the counts are right again.
+ * This number alone could hide that copy A is refreshed and then lost, while copy B is active, but was not reached. So, if a refresh misses a copy, a second
+ * one follows, and as many copies must be active before it as after it. One case remains unnoticed: B is not reached again, and during the second refresh, A is
+ * lost and a new copy becomes active.
  */
 export async function refreshEveryCopy(
   client: Client,
@@ -39,7 +34,7 @@ export async function refreshEveryCopy(
     throw new Error(`only ${second.successful} of ${activeCopies} active copies were refreshed`)
 }
 
-/** Refreshes. Resolves with the number of all copies (`total`) and of refreshed copies (`successful`). Rejects if a copy failed or a primary is missing. */
+/** Rejects if a copy failed or a primary is missing. */
 async function refreshOnce(
   client: Client,
   index: string[],
@@ -65,7 +60,7 @@ async function refreshOnce(
 
 const notEveryShard = (): Error => new Error('not every shard was refreshed')
 
-/** Throws if a copy failed, or fewer copies were refreshed than there are indices, each of which has at least one. */
+/** Each index has at least one copy. */
 function expectRefreshed(shards: estypes.ShardStatistics | undefined, index: readonly string[]) {
   if (shards === undefined || shards.failed > 0) throw new Error(`refresh failed on ${shards?.failed ?? 'all'} shards`)
   if (shards.successful < index.length) throw new Error(`only ${shards.successful} shards were refreshed`)

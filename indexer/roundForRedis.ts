@@ -6,8 +6,8 @@ import type { Generation } from './generations/generation.ts'
 import { documentTopics, entityTypeIn } from './topics.ts'
 
 /**
- * What a round publishes: the new positions of `partitions`, and the lists that get new versions (`changesEveryList`: all lists). A list is the forms or the
- * submissions of a team; the API makes ETags from its version. `ranges`: the offset range of every partition, also of those that other indexers own.
+ * What a round publishes: the new positions of `partitions`, and the lists that get new versions (`changesEveryList`: all lists). `ranges`: of every partition,
+ * also of those that other indexers own.
  */
 export type VisibleRound = Pick<PublishedRound, 'lists' | 'changesEveryList'> & {
   readonly partitions: readonly (TopicPartition & Omit<PublishedPartition, 'type'>)[]
@@ -15,8 +15,8 @@ export type VisibleRound = Pick<PublishedRound, 'lists' | 'changesEveryList'> & 
 }
 
 /**
- * Converts a round of `ProgressPublisher` for Redis: partitions by entity type instead of topic, without those of `account-keys`. `mayLackDeletions`: no
- * watermark and no change feed, since Kafka may have removed deletions before they were read.
+ * Converts a round of `ProgressPublisher` for Redis, without `account-keys`. `mayLackDeletions`: no watermark and no change feed, since Kafka may have removed
+ * unread deletions.
  */
 export function roundForRedis(
   config: Config,
@@ -40,7 +40,7 @@ export function roundForRedis(
   }
 }
 
-/** The round without times: Redis then publishes positions, but no watermark. Time 0 of a partition stands for no time. */
+/** Redis then publishes positions, but no watermark. Time 0 stands for no time. */
 export const withoutTimes = (round: VisibleRound): VisibleRound => ({
   ...round,
   partitions: round.partitions.map((partition) => ({ ...partition, timeMs: 0 })),

@@ -15,51 +15,44 @@ import {
   unreadLog,
 } from './logReplacement.ts'
 
-/** The consumer group of rebuilds, beside the group of the indexers. */
 export const rebuildGroup = (consumerGroup: string): string => `${consumerGroup}-rebuild`
 
-/** A commit with the fields of its metadata (`commitMetadata`). */
 export type CommittedOffset = {
   readonly position: Offset
-  /** The tag of the generation (the build of the indices) for which every record below `position` was processed; undefined if the metadata cannot be parsed. */
+  /** Every record below `position` was processed for the generation with this tag; undefined if the metadata cannot be parsed. */
   readonly generation: string | undefined
-  /** Every rejected record below this offset has its dead letter. When it is read again, no second dead letter is written. */
+  /** Every rejected record below this offset has its dead letter: read again, it gets no second one. */
   readonly deadLetteredBelow: Offset
-  /** Every record that was appended before this time (epoch ms) is below `position`; `notCovered` if a deletion may have been missed. */
+  /** Every record appended before this time (epoch ms) is below `position`; `notCovered` if a deletion may have been missed. */
   readonly coveredUntilMs: number
-  /** By this state, it is recognised whether the partition's log was replaced by another one. */
   readonly log: LogState
 }
 
-/** The offset at which to begin to read a partition, with what is known of the records below it. */
 export type StartOffset = Omit<CommittedOffset, 'generation'>
 
-/** The generation to be written. */
 type TargetGeneration = Pick<Generation, 'tag' | 'createdAtMs'>
 
 export type StartOffsetOptions = {
   readonly topics: readonly string[]
   readonly groupId: string
-  /** The group of rebuilds: an indexer also counts its commits (see `startOffset`). Undefined if `groupId` is this group. */
+  /** The group of rebuilds, whose commits count, too (`startOffset`); undefined if `groupId` is this group. */
   readonly rebuildGroupId: string | undefined
-  /** The generation into which a topic is read; undefined for account keys, which are not in the indices. */
   generationOf(topic: string): TargetGeneration | undefined
-  /** `partitionName` → the state, as Redis stores it (`logStateText`), of the log from which the generation was read. */
+  /** `partitionName` → `logStateText` of the log from which the generation was read. */
   readonly storedLogs: ReadonlyMap<string, string>
-  /** Reads the states of the partitions' logs from the documents of the generation (`logStatesOfDocuments.ts`); by `partitionName`. */
+  /** By `partitionName`. */
   logStatesOfDocuments(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, LogState>>
-  /** Epoch ms. */
   readonly clock: () => number
-  /** For how long Kafka is queried again while the end of a partition is below a commit; if undefined, the first answer counts. */
+  /** For how long Kafka is queried again while a partition's end is below a commit; undefined: not at all. */
   readonly patience?: Patience
 }
 
-/** For this time (ms) after a partition got another leader, the former leader may still answer, with an end below a commit. */
+/** For this time (ms) after a change of leader, the former leader may still answer, with an old end. */
 export const formerLeaderMs = 10_000
 
 type Patience = { readonly ms: number; readonly signal: AbortSignal }
 
-/** Finds the start offset of each partition, by `partitionName`. A partition that Kafka does not have yet is left out. */
+/** Finds start offsets, by `partitionName`; without partitions that Kafka does not have yet. */
 export async function fetchStartOffsets(
   source: KafkaSource,
   partitions: readonly TopicPartition[],
@@ -76,11 +69,11 @@ export async function fetchStartOffsets(
     const name = partitionName(partition)
     return { own: ownCommits.get(name), ofRebuild: rebuildCommits.get(name), generation: generationOf(partition.topic) }
   }
-  // 3. The ends, queried until no end is below a commit.
+  // 3. The ends; none may be below a commit.
   const areConsistent = (ranges: OffsetRanges): boolean =>
     partitions.every((partition) => areCommitsWithin(ranges.get(partitionName(partition)), commitsOf(partition)))
   const ranges = await fetchRanges(source, topics, areConsistent, patience)
-  // 4. The states of logs from the documents, where neither a commit nor Redis has the state.
+  // 4. The states of logs that neither a commit nor Redis has.
   const withoutState = partitions.filter(
     (partition) => !hasCommittedState(commitsOf(partition)) && !storedLogs.has(partitionName(partition)),
   )
@@ -91,7 +84,6 @@ export async function fetchStartOffsets(
       const range = ranges.get(name)
       if (range === undefined) return []
       const commits = commitsOf(partition)
-      // If this partition has a commit, those of other partitions do not count.
       const otherCommits = ownCommits.has(name) ? [] : ownCommits.values()
       const coveredWithoutCommitMs = coveredWithoutCommit(range, commits.generation, otherCommits, nowMs)
       const storedState = statesOfDocuments.get(name) ?? readStoredLogState(storedLogs.get(name))
@@ -101,7 +93,7 @@ export async function fetchStartOffsets(
   )
 }
 
-/** Fetches the commits of a group, by `partitionName`. A partition without a commit is left out. */
+/** By `partitionName`. */
 export async function fetchCommittedOffsets(
   source: KafkaSource,
   groupId: string,
@@ -114,8 +106,8 @@ export async function fetchCommittedOffsets(
 const noCommits: ReadonlyMap<string, CommittedOffset> = new Map()
 
 /**
- * The metadata of a commit: `<generation> <deadLetteredBelow> <coveredUntilMs> <log>`, such as `3-k8Jf 500 1764403600000 500:1764403600000`. It names the
- * generation, since other generations may lack records below the committed offset.
+ * The metadata of a commit, such as `3-k8Jf 500 1764403600000 500:1764403600000`. It names the generation, since others may lack records below the committed
+ * offset.
  */
 export const commitMetadata = (
   generation: GenerationTag,
@@ -130,24 +122,21 @@ function readCommit({ position, metadata }: PartitionCommit): CommittedOffset {
   return {
     position,
     generation,
-    // Every rejected record below a commit of an indexer has its dead letter. (`startOffset` does not use this member of a rebuild's commit.)
+    // Every rejected record below an indexer's commit has its dead letter.
     deadLetteredBelow: deadLetteredBelow > position ? deadLetteredBelow : position,
     coveredUntilMs: Number(coveredUntilMs ?? notCovered),
     log: readLogState(log, position),
   }
 }
 
-/**
- * The commits of a partition, `own` in the group `groupId` and `ofRebuild` in `rebuildGroupId`, and the generation to be written. Each is undefined if there is
- * none.
- */
+/** The commits in `groupId` (`own`) and `rebuildGroupId` (`ofRebuild`), and the generation to be written. */
 type PartitionCommits = {
   readonly own: CommittedOffset | undefined
   readonly ofRebuild: CommittedOffset | undefined
   readonly generation: TargetGeneration | undefined
 }
 
-/** Whether no commit is beyond the end of the partition. A commit of a rebuild counts only if it names the generation. */
+/** A rebuild's commit counts only if it names the generation. */
 function areCommitsWithin(range: OffsetRange | undefined, { own, ofRebuild, generation }: PartitionCommits): boolean {
   if (range === undefined) return true
   const countsRebuild = ofRebuild?.generation === generation?.tag
@@ -155,11 +144,10 @@ function areCommitsWithin(range: OffsetRange | undefined, { own, ofRebuild, gene
   return commits.every((commit) => commit === undefined || commit.position <= range.high)
 }
 
-/** Whether a commit names the generation, and so has the state of the log. Also true for account keys, which need no state. */
+/** Account keys need no state. */
 const hasCommittedState = ({ own, ofRebuild, generation }: PartitionCommits): boolean =>
   generation === undefined || [own, ofRebuild].some((commit) => commit?.generation === generation.tag)
 
-/** Fetches the offset ranges; again, from the present leaders, while they are not consistent, at most for `patience`. */
 async function fetchRanges(
   source: KafkaSource,
   topics: readonly string[],
@@ -178,19 +166,17 @@ async function fetchRanges(
 
 type StartInput = PartitionCommits & {
   readonly range: OffsetRange
-  /** Epoch ms, before `range` was queried. */
   readonly nowMs: number
-  /** The result's `coveredUntilMs` if no commit names the generation. */
+  /** The result's members if no commit names the generation. */
   readonly coveredWithoutCommitMs: number
-  /** The result's `log` if no commit names the generation. */
   readonly logWithoutCommit: LogState
 }
 
 /**
- * Chooses the start offset of a partition, so that the generation misses no record:
- * 1. the own commit (of `groupId`), if it names the generation, or if there is no generation, as for account keys;
- * 2. else, if a rebuild's commit names the generation, the lower of both commits. The own commit may be lower: a rebuild writes no dead letters, so rejected
- *    records above the own commit still need dead letters;
+ * Chooses the start offset, so that the generation misses no record:
+ * 1. the own commit, if it names the generation, or there is no generation (account keys);
+ * 2. else, if a rebuild's commit names the generation, the lower of both commits: a rebuild writes no dead letters, so rejected records above the own commit
+ *    still need them;
  * 3. else the first offset.
  *
  * A commit outside the offset range does not count: the topic was created again, or retention has removed records above the commit.
@@ -200,7 +186,7 @@ function startOffset(input: StartInput): StartOffset {
   const { low, high } = range
   const isInRange = (commit: CommittedOffset | undefined): commit is CommittedOffset =>
     commit !== undefined && commit.position >= low && commit.position <= high
-  // A commit at the end has missed nothing, however old: no deletion was appended after it.
+  // A commit at the end has missed nothing, however old.
   const coveredUntilMsOf = ({ position, coveredUntilMs }: CommittedOffset): number =>
     coveredUntilMs !== notCovered && position >= high ? nowMs : coveredUntilMs
   const hasDeadLetters = isInRange(own) && own.deadLetteredBelow <= high
@@ -215,16 +201,15 @@ function startOffset(input: StartInput): StartOffset {
     const position = own.position < ofRebuild.position ? own.position : ofRebuild.position
     return { ...common, position, coveredUntilMs: coveredUntilMsOf(ofRebuild) }
   }
-  // Retention has removed records above the own commit before they were read, perhaps deletions.
+  // Retention has removed unread records, perhaps deletions.
   const hasLostRecords = own !== undefined && own.generation === generation?.tag && own.position < low
   return { ...common, position: low as Offset, coveredUntilMs: hasLostRecords ? notCovered : coveredWithoutCommitMs }
 }
 
 /**
- * The `coveredUntilMs` of a partition without a commit: a time (epoch ms) before which the generation can have missed no deletion of this partition. It is
- * - the creation of the generation: it has no older document that a missed deletion should have removed;
- * - or, if other partitions have commits for the generation, the latest `coveredUntilMs` of these commits. Then the partition was added later, or its owner was
- *   killed before its first commit.
+ * A time (epoch ms) before which the generation can have missed no deletion of a partition without a commit: its creation, since it has no older document; or
+ * the latest `coveredUntilMs` of other partitions, if these have commits for the generation. Then the partition was added later, or its owner was killed before
+ * its first commit.
  */
 function coveredWithoutCommit(
   { high }: OffsetRange,
@@ -232,9 +217,8 @@ function coveredWithoutCommit(
   otherCommits: Iterable<CommittedOffset>,
   nowMs: number,
 ): number {
-  // No record was ever appended.
   if (high === 0n) return nowMs
-  // Redis may still have account keys whose deletions Kafka has removed: a replay is needed.
+  // Redis may still have keys whose deletions Kafka has removed.
   if (generation === undefined) return notCovered
   const commitsOfGeneration = [...otherCommits].filter((commit) => commit.generation === generation.tag)
   if (commitsOfGeneration.length === 0) return generation.createdAtMs
@@ -242,8 +226,8 @@ function coveredWithoutCommit(
 }
 
 /**
- * Whether a generation was read from a topic of another name, since an operator has changed `TOPIC_FORMS`, for example: its positions are offsets of another
- * log. `states`: the states of the logs from which it was read, by `partitionName`; `topics`: the topics of the present configuration.
+ * Whether a generation was read from a topic of another name, because an operator has changed `TOPIC_FORMS`, for example. Its positions are then offsets of
+ * another log.
  */
 export function isRenamed(topic: string, states: { keys(): Iterable<string> }, topics: readonly string[]): boolean {
   const readTopics = new Set([...states.keys()].map((name) => name.slice(0, name.lastIndexOf('/'))))

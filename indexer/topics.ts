@@ -6,34 +6,32 @@ import type { EntityType } from '../src/core/model/ids.ts'
 import { type CheckOutcome, failed, passed } from '../src/core/monitoring/health.ts'
 
 const dayMs = 86_400_000
-/** The partitions of a topic that an indexer creates. An operator who needs more creates the topic before the first start. */
+/** An operator who needs more creates the topic before the first start. */
 const sourcePartitions = 4
 
 const sourceSettings = {
   'cleanup.policy': 'compact',
   'message.timestamp.type': 'LogAppendTime',
   'delete.retention.ms': 7 * dayMs,
-  // Without this bound, a topic with few appends may store a deleted entity for ever.
+  // Otherwise a topic with few appends may store a deleted entity for ever.
   'max.compaction.lag.ms': 7 * dayMs,
 }
 const deadLetterSettings = {
   'cleanup.policy': 'delete',
   // Dead letters contain personal data.
   'retention.ms': 14 * dayMs,
-  // More than source topics accept (about 1 MiB by default): a dead letter has the whole record, and its reason.
+  // More than source topics accept (about 1 MiB by default): a dead letter adds its reason to the record.
   'max.message.bytes': 32 * 1024 * 1024,
 }
-/** Kafka stores the audit log for a year, and for a month more, in which that year can be audited. */
+/** The audit log of a year, and a month in which that year can be audited. */
 const auditSettings = { 'cleanup.policy': 'delete', 'retention.ms': 400 * dayMs }
 
-/** The topics whose records become documents. The watermark (every record appended before this time is searchable) is about these only. */
+/** The topics whose records become documents, and set the watermark. */
 export const documentTopics = (config: Config): string[] => [config.TOPIC_FORMS, config.TOPIC_SUBMISSIONS]
 
-/** `topic`: a document topic. */
 export const entityTypeIn = (topic: string, config: Pick<Config, 'TOPIC_FORMS'>): EntityType =>
   topic === config.TOPIC_FORMS ? 'forms' : 'submissions'
 
-/** Of these partitions, those of document topics, with the type of their entities. */
 export const documentPartitionsIn = (
   partitions: readonly TopicPartition[],
   config: Config,
@@ -44,23 +42,18 @@ export const documentPartitionsIn = (
       : [],
   )
 
-/** The topics that an indexer reads. */
 export const sourceTopics = (config: Config): string[] => [...documentTopics(config), config.TOPIC_ACCOUNT_KEYS]
 
-/** What the settings of the source topics mean for reading. */
 export type TopicRules = {
-  /** Whether both document topics have `message.timestamp.type=LogAppendTime`. If not, producers set the times of records, and no watermark is published. */
+  /** Whether both document topics have `LogAppendTime`. Otherwise producers set the times of records, and no watermark is published. */
   readonly hasAppendTimes: boolean
-  /** Topic → `cleanup.policy`, for each source topic with another policy than `compact`. From such a topic, Kafka may delete records of live entities. */
+  /** Topic → `cleanup.policy`, if it is not `compact`: Kafka may delete records of live entities. */
   readonly wrongPolicies: Readonly<Record<string, string>>
   /** Topic → the least time (ms) from the append of a deletion until compaction may remove it. */
   readonly keptMs: Readonly<Record<string, number>>
 }
 
-/**
- * The `keptMs` of a topic in `wrongPolicies`, where Kafka may remove a deletion at any time: less than every delay of reading, so that a deletion counts as
- * missed.
- */
+/** In place of `keptMs`, where Kafka may remove a deletion at any time: less than every delay, so that a deletion counts as missed. */
 const notKeptMs = Number.MIN_SAFE_INTEGER
 
 /** Creates missing topics, and reads the rules of all. Several processes may call it at once. Rejects if Kafka does not answer. */
@@ -82,12 +75,12 @@ export async function ensureTopics(source: KafkaSource, config: Config, log: Log
   return rules
 }
 
-/** A dead letter is larger than its record, by the headers with reason and source: by at most so many bytes. */
+/** The headers of a dead letter add at most so many bytes. */
 const maxAddedBytes = 4_096
 
 /**
- * Fails unless the topic of dead letters accepts the largest record of every source topic with the headers of a dead letter. If Kafka refuses a dead letter,
- * its record is never committed, and the partition stands still until an operator raises `max.message.bytes`. Rejects if Kafka does not answer.
+ * Fails unless the topic of dead letters accepts the largest record of every source topic. Otherwise a partition stands still at a record whose dead letter
+ * Kafka refuses, until an operator raises `max.message.bytes`. Rejects if Kafka does not answer.
  */
 export async function checkDeadLetterSize(
   source: Pick<KafkaSource, 'topicSettings'>,
@@ -107,7 +100,6 @@ export async function checkDeadLetterSize(
   )
 }
 
-/** Reads the rules from the settings of the source topics. */
 export async function readTopicRules(source: Pick<KafkaSource, 'topicSettings'>, config: Config): Promise<TopicRules> {
   const topics = sourceTopics(config)
   const names = ['cleanup.policy', 'message.timestamp.type', 'delete.retention.ms']

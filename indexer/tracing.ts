@@ -3,19 +3,19 @@ import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import type { Outcome } from './bulk/job.ts'
 import type { Documents } from './convertRecord.ts'
 
-/** Publishes each bulk request, with its size. `deploy/tracing/records.mjs` subscribes to both channels of this file. */
+/** Publishes each bulk request. `deploy/tracing/records.mjs` subscribes to both channels of this file. */
 export const bulkChannel = tracingChannel<unknown, { documents: Documents; bytes: number }>('tidemark.bulk')
 
 /**
- * A record with its documents. Messages of `bulkChannel` have the same document objects, so a subscriber finds the bulk request of a record by object identity.
- * One exception: a document that is sent again without repeated JSON names is a new object.
+ * Messages of `bulkChannel` have the same document objects, so a subscriber finds a record's bulk request by object identity; except that a document sent again
+ * without repeated JSON names is a new object.
  */
 type TracedRecord = { readonly record: SourceRecord; readonly documents: Documents; outcome?: Outcome['kind'] }
 
 /** Publishes `start` when a record is converted, and `asyncEnd` when it has its outcome. */
 const recordChannel = tracingChannel<unknown, TracedRecord>('tidemark.record')
 
-/** Publishes the start of a record. Returns a function that publishes its outcome; undefined if nobody subscribes. */
+/** Returns a function that publishes the outcome; undefined if nobody subscribes. */
 export function traceRecord(
   record: SourceRecord,
   documents: Documents,

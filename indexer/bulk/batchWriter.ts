@@ -27,29 +27,28 @@ import {
 
 type BatchResult = Pick<Batch, 'hasResults'> & {
   readonly failed: readonly Job[]
-  /** Compares the `repeated` records while the next batch is sent; undefined if there are none. Resolves with the jobs that could not be compared. */
+  /** Compares the `repeated` records while the next batch is sent. Resolves with the jobs that could not be compared. */
   readonly comparison?: Promise<readonly Job[]> | undefined
 }
 
 export type BatchWriterOptions = BulkCalls & {
   readonly signal: AbortSignal
-  /** A monotonic clock (ms). */
   readonly elapsedMs: () => number
-  /** Called with its failure when a record begins to wait for a retry, and no other one waits; called with undefined when no record waits any more. */
+  /** Called with the failure when a first record begins to wait for a retry; with undefined when none waits any more. */
   onBlocked(failure: BulkFailure | undefined): void
 }
 
-/** The record that has waited longest after a failure, for how long (ms), and its last error. */
+/** The record that has waited longest, and its last error. */
 export type BlockedRecord = { readonly name: string; readonly reason: string; readonly forMs: number }
 
 /**
- * Sends the documents of a batch (`bulkApi.ts`). The kind of its outcomes (`bulkFailure.ts` explains each kind) decides what becomes of a record: it is
- * finished, rejected, put back into the queue at once, or returned to be sent again after a backoff.
+ * Sends batches. The kind of an outcome (explained in `bulkFailure.ts`) decides whether its record is finished, rejected, put back into the queue at once, or
+ * returned for a backoff.
  */
 export class BatchWriter {
   readonly #options: BatchWriterOptions
   readonly #queue: BulkQueue
-  /** Entity → the last failure of its record, until the record is finished or rejected; in the order in which the records first failed. */
+  /** By entity, in the order in which the records first failed. */
   readonly #blocked = new Map<string, { readonly name: string; readonly sinceMs: number; readonly reason: string }>()
 
   constructor(options: BatchWriterOptions, queue: BulkQueue) {
@@ -57,7 +56,6 @@ export class BatchWriter {
     this.#queue = queue
   }
 
-  /** Fails while a record waits for a retry. */
   health(): CheckOutcome {
     const blocked = this.blocked()
     if (blocked === undefined) return passed
@@ -67,19 +65,18 @@ export class BatchWriter {
     )
   }
 
-  /** The record that `health` names; undefined if none waits. */
   blocked(): BlockedRecord | undefined {
     const [longest] = this.#blocked.values()
     if (longest === undefined) return undefined
     return { name: longest.name, reason: longest.reason, forMs: this.#options.elapsedMs() - longest.sinceMs }
   }
 
-  /** Sends a batch, and applies the results. Rejects only because of a bug, and once the writer is stopped. */
+  /** Rejects only because of a bug, and once the writer is stopped. */
   async write(jobs: readonly Job[]): Promise<BatchResult> {
     const batch: Batch = { hasResults: false, badRequests: [], repeated: [], failed: [] }
     await this.#attempt(jobs, batch)
-    // These records were refused with status 400. If another request of the batch had results, Elasticsearch works: the record is at fault. If no request had
-    // results, a proxy may refuse everything: the record waits.
+    // If another request of the batch had results, Elasticsearch works: a record refused with status 400 is at fault. If none had, a proxy may refuse
+    // everything: the record waits.
     for (const { job, reason } of batch.badRequests)
       if (batch.hasResults) this.#reject(job, job.documents, reason)
       else this.#fail([job], batch, { kind: 'pause', reason })
@@ -87,7 +84,7 @@ export class BatchWriter {
     return { hasResults: batch.hasResults, failed: batch.failed, comparison }
   }
 
-  /** Sends jobs in one request, or in halves if smaller requests may succeed, and applies the results. */
+  /** Sends jobs in one request, or in halves if smaller requests may succeed. */
   async #attempt(jobs: readonly Job[], batch: Batch): Promise<void> {
     const documents = jobs.flatMap((job) => job.documents)
     let outcomes: ItemOutcome[]
@@ -114,15 +111,14 @@ export class BatchWriter {
     if (split !== undefined) await this.#halveOrFail(tooLarge, batch, split)
   }
 
-  /** Sends documents in one request; those of a record with `isSentSingly`, which is alone, each in a request of its own. */
   async #send(jobs: readonly Job[], documents: Documents): Promise<ItemOutcome[]> {
     const job = onlyJobOf(jobs)
     return job?.isSentSingly ? await this.#sendSingly(job, documents) : await this.#options.send(documents)
   }
 
   /**
-   * Sends each document in a request of its own, the largest first. If the largest is too large, no document was stored, and all get its outcome, so that
-   * `#reject` gets the whole record. After any other failure, the documents that are left are not sent.
+   * Sends the documents in requests of their own, the largest first. If the largest is too large, nothing was stored, and all get its outcome, so that `#reject`
+   * gets the whole record. After any other failure, the rest is not sent.
    */
   async #sendSingly(job: Job, documents: Documents): Promise<ItemOutcome[]> {
     const outcomes = new Map<DocumentWrite, ItemOutcome>()
@@ -139,7 +135,7 @@ export class BatchWriter {
     return documents.map((document) => outcomes.get(document) ?? outcomeOfUnsent)
   }
 
-  /** After a sign of overload: halves the bounds of batches; of a record that was alone, each document is sent singly from now on. */
+  /** After a sign of overload. A record that was alone is then sent document by document. */
   #reduceLoad(jobs: readonly Job[]): void {
     this.#queue.halveBounds()
     const job = onlyJobOf(jobs)
@@ -154,7 +150,7 @@ export class BatchWriter {
     return failure
   }
 
-  /** Returns the shards with a `suspect` document that accept another write now: the document may be at fault. */
+  /** The shards with a `suspect` document that accept another write now: the document may be at fault. */
   async #writableShards(documents: Documents, outcomes: readonly ItemOutcome[]): Promise<ReadonlySet<string>> {
     const suspects = documents.filter((_, index) => outcomes[index]?.kind === 'suspect')
     const suspectByShard = new Map(suspects.map((document) => [shardOf(document), document]))
@@ -164,7 +160,7 @@ export class BatchWriter {
     return new Set([...suspectByShard.keys()].filter((_, index) => answers[index] === true))
   }
 
-  /** Retries the jobs later; or halves the request, and sends the halves at once, until the record at fault is alone in a request. */
+  /** Retries the jobs later, or halves the request until the record at fault is alone. */
   async #halveOrFail(jobs: readonly Job[], batch: Batch, failure: RequestFailure): Promise<void> {
     if (failure.kind === 'busy') this.#reduceLoad(jobs)
     if (isFailure(failure)) {
@@ -180,15 +176,12 @@ export class BatchWriter {
       job.isSentSingly = true
       await this.#attempt(jobs, batch)
     } else if (failure.kind === 'split') this.#reject(job, job.documents, failure.reason)
-    // Rejected once before (`hasNamesOnce`), while Elasticsearch worked: now the record is at fault.
+    // The record was rejected before, while Elasticsearch worked.
     else if (job.hasNamesOnce) this.#reject(job, job.documents, failure.reason)
     else batch.badRequests.push({ job, reason: failure.reason })
   }
 
-  /**
-   * Applies the outcomes of a record's documents. If they differ, a rejection decides before a suspicion, and a suspicion before a failure that may pass.
-   * `writable`: the result of `#writableShards`.
-   */
+  /** A rejection decides before a suspicion, and a suspicion before a failure that may pass. */
   #applyOutcomes(job: Job, outcomes: readonly ItemOutcome[], writable: ReadonlySet<string>, batch: Batch): void {
     job.staleList ??= job.documents.find(
       ({ kind }, index) => kind === job.list.kind && outcomes[index]?.kind === 'stale',
@@ -213,7 +206,6 @@ export class BatchWriter {
     } else if (failure !== undefined) this.#fail([job], batch, failure)
   }
 
-  /** Every document was written or stale: finishes the record, unless its list document must be repeated, or its content compared. */
   #endWrite(job: Job, batch: Batch): void {
     const repeatedList = listToRepeat(job)
     if (repeatedList !== undefined) {
@@ -225,8 +217,8 @@ export class BatchWriter {
   }
 
   /**
-   * Compares records whose revision was stored before with the stored documents, and finishes these records. Resolves with the jobs that could not be compared:
-   * Elasticsearch did not answer, or the copy of the shard that answered lacks the document.
+   * Finishes records whose revision was stored before. Resolves with the jobs that could not be compared: Elasticsearch did not answer, or the answering copy
+   * of the shard lacks the document.
    */
   async #compareRepeated(jobs: readonly Job[]): Promise<readonly Job[]> {
     let storedStates: readonly (StoredState | undefined)[] = []
@@ -246,7 +238,6 @@ export class BatchWriter {
     return batch.failed
   }
 
-  /** Reports the outcomes of a record, and of those that it superseded. `stored`: what Elasticsearch has now. */
   #finish(job: Job, stored: StoredState): void {
     this.#release(job)
     reportOutcomes(job, stored)
@@ -258,7 +249,7 @@ export class BatchWriter {
     if (this.#blocked.delete(job.entity) && this.#blocked.size === 0) this.#options.onBlocked(undefined)
   }
 
-  /** Notes a failure that may pass: the jobs are to be sent again after a backoff. */
+  /** The jobs are to be sent again after a backoff. */
   #fail(jobs: readonly Job[], { failed }: Pick<Batch, 'failed'>, failure: BulkFailure): void {
     const wasBlocked = this.#blocked.size > 0
     for (const job of jobs) {
@@ -272,10 +263,8 @@ export class BatchWriter {
   }
 
   /**
-   * Rejects a record.
-   * - The first time, queues it again. Its `rejected` documents then lack repeated JSON names, such as the first `"a"` of `{"a":1,"a":2}`, which Elasticsearch
-   *   refuses.
-   * - The second time, reports the outcome `rejected`, and queues the newest of the records that this record superseded.
+   * First queues the record again, with its `rejected` documents without repeated JSON names, which Elasticsearch refuses. The second time, reports `rejected`,
+   * and queues the newest of the superseded records.
    */
   #reject(job: Job, rejected: Documents, reason: string): void {
     if (!job.hasNamesOnce) {

@@ -11,23 +11,19 @@ import { classifyItem, expectOwnIndices, type ItemError, type ItemOutcome, Malfo
 import type { BulkBounds } from './bulkQueue.ts'
 import type { StoredState } from './job.ts'
 
-/** The part of a `_bulk` response that is requested (`filter_path`): for each document an item such as `{"index": {"_id": "acme/f1", "status": 201}}`. */
+/** What is requested by `filter_path`, such as `{"index": {"_id": "acme/f1", "status": 201}}` for each document. */
 type ResponseItem = { _id?: string; status?: number; error?: ItemError }
 type Response = { items?: Partial<Record<string, ResponseItem>>[] }
 
-/** 5 MiB and 2,000 documents. */
 export const bulkBounds: BulkBounds = { maxBulkBytes: 5 * 1024 * 1024, maxBulkDocuments: 2_000 }
 
 /** `external`: a write replaces lower versions only; `external_gte`: also the same version. */
 export type VersionType = 'external' | 'external_gte'
 
-/**
- * How long Elasticsearch waits for a shard without a primary before it answers a bulk request. With its default of a minute, the client would time out before,
- * and never get the results of the documents in other shards.
- */
+/** How long Elasticsearch waits for a shard without a primary. By default it waits longer than the client, which would not get the results of other shards. */
 const primaryWait = '2s'
 
-/** Encodes a bulk request: a line with the action, then a line with the source, for each document. No `source` may contain a line break. */
+/** For each document, a line with the action and a line with the source, which must not contain a line break. */
 export function encodeBulk(aliases: WriteAliases, writes: Documents, versionType: VersionType = 'external'): Buffer {
   const actions = writes.map((write) => actionLine(aliases, write, versionType))
   const sourceBytes = writes.reduce((sum, { source }) => sum + source.length + 1, 0)
@@ -44,14 +40,14 @@ export function encodeBulk(aliases: WriteAliases, writes: Documents, versionType
 
 const lineBreak = 0x0a
 
-/** The line before the source of a document. Ids and index names are ASCII, and need no escapes in JSON. */
+/** Ids and index names are ASCII, and need no escapes in JSON. */
 function actionLine(aliases: WriteAliases, write: DocumentWrite, versionType: VersionType): string {
   const { kind, id, teamId, version, replacesSameVersion } = write
   const type: VersionType = replacesSameVersion ? 'external_gte' : versionType
   return `{"index":{"_index":"${aliases[kind]}","_id":"${id}","routing":"${teamId}","version":${version},"version_type":"${type}"}}\n`
 }
 
-/** Sends `writes`, encoded as `bulkBody`. Resolves with the outcome of each document, in order; rejects if the request fails as a whole. */
+/** Sends `writes`, encoded as `bulkBody`. Resolves with their outcomes, in order; rejects if the request fails as a whole. */
 export async function sendBulk(
   client: Client,
   bulkBody: Buffer,
@@ -65,7 +61,6 @@ export async function sendBulk(
   })
 }
 
-/** Sends a bulk request with `count` documents. Resolves with the item of each document, in their order. */
 async function itemsOf(
   client: Client,
   bulkBody: Buffer,
@@ -95,28 +90,28 @@ export type BulkQueries = {
   /** For each document, whether its shard accepts writes now. */
   acceptsWrites(documents: Documents): Promise<boolean[]>
   /**
-   * For each list document, what is stored, searchable or not; undefined if the copy of the shard that answers has no such document. Rejects if Elasticsearch
-   * returns an error for any document.
+   * What is stored of each document, searchable or not; undefined if the answering copy of the shard lacks the document. Rejects if Elasticsearch returns an error
+   * for any document.
    */
   readStored(lists: Documents): Promise<(StoredState | undefined)[]>
 }
 
 export type BulkCalls = BulkQueries & {
-  /** Writes the documents in one request. Resolves with the outcome of each, in order; rejects if the request fails as a whole. */
+  /** Resolves and rejects as `sendBulk`. */
   send(documents: Documents): Promise<ItemOutcome[]>
 }
 
-/** The indices of a generation, to read; and the aliases through which it is written until another generation takes over. */
+/** The aliases lead to the indices until another generation takes over. */
 type WrittenIndices = { readonly indices: Indices; readonly writeAliases: WriteAliases }
 
 type SenderOptions = {
   readonly metrics: Pick<PipelineMetrics, 'bulkBytes' | 'bulkSeconds' | 'countItems'>
   readonly signal: AbortSignal
-  /** Whether a rebuild writes: then `send` rejects once the rebuild's write alias is gone (`expectOwnIndices`). */
+  /** In a rebuild, `send` rejects once the write alias is gone (`expectOwnIndices`). */
   readonly isRebuild: boolean
 }
 
-/** Returns the calls of a writer. Its bulk requests are measured and traced. */
+/** The calls of a writer. Bulk requests are measured and traced. */
 export function bulkSender(
   client: Client,
   written: WrittenIndices,
@@ -137,7 +132,6 @@ export function bulkSender(
   }
 }
 
-/** Returns the calls that change no document. */
 export const bulkQueries = (
   client: Client,
   { indices, writeAliases }: WrittenIndices,
@@ -145,7 +139,7 @@ export const bulkQueries = (
 ): BulkQueries => ({
   async acceptsWrites(documents) {
     const items = await itemsOf(client, encodeProbes(writeAliases, documents), documents.length, options)
-    // The version conflict of a probe shows that its shard accepts writes.
+    // The version conflict shows that the shard accepts writes.
     return items.map((item) => item?.error?.type === 'version_conflict_engine_exception')
   },
   async readStored(lists) {
@@ -164,25 +158,19 @@ export const bulkQueries = (
   },
 })
 
-/**
- * Encodes, for each document, a probe of its shard: a write that never succeeds, as it requires sequence number 0 of a document that does not exist. A shard
- * that accepts writes answers with a version conflict; any other shard, with another error.
- */
+/** Probes of shards: writes that never succeed, as they require sequence number 0 of a document that does not exist. */
 const encodeProbes = (aliases: WriteAliases, documents: Documents): Buffer =>
   Buffer.from(
     documents
       .map(({ kind, teamId }) => {
-        // Every id of a real document has a `/`, so no document has this id.
+        // Every id of a real document has a `/`.
         const index = { _index: aliases[kind], _id: 'probe', routing: teamId, if_seq_no: 0, if_primary_term: 1 }
         return `${JSON.stringify({ index })}\n${sampleSources.get(kind)}\n`
       })
       .join(''),
   )
 
-/**
- * Kind → the source of a document as this release writes it. An index with the mappings of another release refuses the probe, too. So its shard does not count
- * as accepting writes, and no record counts as at fault.
- */
+/** Kind → a document's source as this release writes it. An index with mappings of another release refuses the probe, so no record counts as at fault. */
 const sampleSources = renderSamples()
 
 function renderSamples(): ReadonlyMap<DocumentKind, Buffer> {

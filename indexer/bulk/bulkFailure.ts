@@ -1,20 +1,19 @@
 import { errors } from '@elastic/elasticsearch'
 import { refusalOf, summaryOf } from '../../src/core/monitoring/log.ts'
 
-/** A union with one member for each kind, such as `{kind: 'retry', reason} | {kind: 'busy', reason}`. */
 type FailureOf<Kind extends string> = Kind extends string ? { readonly kind: Kind; readonly reason: string } : never
 
 /**
- * A failure of a document or of a whole request that may pass. It passes
+ * A failure that may pass:
  * - `retry`: by itself;
- * - `away`: once the shard has a primary again. Until then, each request with a document of the shard is delayed (`primaryWait` in `bulkApi.ts`);
- * - `busy`: after smaller and fewer requests. Elasticsearch is overloaded;
+ * - `away`: once the shard has a primary again;
+ * - `busy`: after smaller and fewer requests;
  * - `pause`: after an operator has acted (permissions, a missing index, a full disk).
  */
 export type BulkFailure = FailureOf<'retry' | 'away' | 'busy' | 'pause'>
 
 /**
- * The result of one document of a bulk request.
+ * The result of one document.
  * - `stale`: the same or a higher version is stored.
  * - `split`: too large. Smaller requests succeed, or show which record alone is too large.
  * - `suspect`: neither overload nor a known outage. The document may be at fault.
@@ -25,13 +24,9 @@ export type ItemOutcome =
   | BulkFailure
   | FailureOf<'split' | 'suspect' | 'reject'>
 
-/**
- * Why a whole bulk request failed. `bad-request` (status 400): Elasticsearch refuses one of its records, and smaller requests show which one; or a proxy
- * refuses every request.
- */
+/** `bad-request` (status 400): smaller requests show which record Elasticsearch refuses; or a proxy refuses every request. */
 export type RequestFailure = BulkFailure | FailureOf<'split' | 'bad-request'>
 
-/** Of a document that was in no request yet. */
 export const notSent: ItemOutcome = { kind: 'retry', reason: 'was not sent' }
 
 export const isDone = (outcome: ItemOutcome | undefined): boolean =>
@@ -40,10 +35,10 @@ export const isDone = (outcome: ItemOutcome | undefined): boolean =>
 export const isFailure = (outcome: ItemOutcome | RequestFailure): outcome is BulkFailure =>
   outcome.kind === 'retry' || outcome.kind === 'away' || outcome.kind === 'busy' || outcome.kind === 'pause'
 
-/** The error of one document in a bulk response. `reason` may quote the document, so it is never logged; it only serves to classify the error. */
+/** `reason` may quote the document, so it is never logged. */
 export type ItemError = { readonly type?: string; readonly reason?: string; readonly caused_by?: { type?: string } }
 
-/** A response of Elasticsearch that lacks a document of its request, or has another one. `mismatch` describes the difference. */
+/** A response that lacks a document of its request, or has another one. */
 export class MalformedResponse extends Error {
   constructor(mismatch: string) {
     super(`Elasticsearch response does not match its request: ${mismatch}`)
@@ -55,24 +50,20 @@ const written: ItemOutcome = { kind: 'written' }
 const stale: ItemOutcome = { kind: 'stale' }
 const tooLarge = { kind: 'split', reason: 'is larger than Elasticsearch takes at once' } as const
 
-/** Classifies the result of one document, by its status and error in the bulk response. */
 export function classifyItem(status: number, error: ItemError | undefined): ItemOutcome {
   if (status === 200 || status === 201) return written
   const reason = refusalOf(status, error)
   if (status === 409 && error?.type === 'version_conflict_engine_exception') return stale
   if (status === 400) return { kind: indexErrorKinds.get(error?.type) ?? 'reject', reason }
   if (pauseStatuses.has(status)) return { kind: 'pause', reason }
-  // An index is blocked for writes, as when a disk is full: smaller and fewer requests would not help.
+  // An index is blocked for writes, as when a disk is full: smaller requests would not help.
   if (status === 429 && error?.type === 'cluster_block_exception') return { kind: 'pause', reason }
   if (status === 429) return isTooLarge(error?.reason) ? tooLarge : { kind: 'busy', reason }
   if (status === 503 && error?.type === 'unavailable_shards_exception') return { kind: 'away', reason }
   return { kind: outageStatuses.has(status) ? 'retry' : 'suspect', reason }
 }
 
-/**
- * Errors of status 400 whose cause may be the index instead of the document: it is closed, its alias has no write index, or its mappings are of another
- * release.
- */
+/** The cause may be the index: it is closed, its alias has no write index, or its mappings are of another release. */
 const indexErrorKinds: ReadonlyMap<string | undefined, 'pause' | 'suspect'> = new Map([
   ['index_closed_exception', 'pause'],
   ['illegal_argument_exception', 'suspect'],
@@ -82,10 +73,10 @@ const indexErrorKinds: ReadonlyMap<string | undefined, 'pause' | 'suspect'> = ne
 /** Unauthorized, forbidden, no such index. */
 const pauseStatuses: ReadonlySet<number> = new Set([401, 403, 404])
 
-/** Statuses of timeouts and of an unreachable server, which say nothing about the document. */
+/** These show nothing about the document. */
 const outageStatuses: ReadonlySet<number> = new Set([408, 502, 503, 504])
 
-/** Returns the outcomes. Throws if one of them shows that the write alias of this rebuild is gone: no process would restore it, so retries would never end. */
+/** Throws if the write alias of this rebuild is gone: retries would never end. */
 export function expectOwnIndices(outcomes: ItemOutcome[]): ItemOutcome[] {
   if (outcomes.some((outcome) => outcome.kind === 'pause' && outcome.reason.startsWith('404 index_not_found')))
     throw new Error(
@@ -94,7 +85,7 @@ export function expectOwnIndices(outcomes: ItemOutcome[]): ItemOutcome[] {
   return outcomes
 }
 
-/** Classifies the error of a whole request; undefined if it is a bug of this program. */
+/** Undefined if the error is a bug of this program. */
 export function classifyRequestError(error: unknown): RequestFailure | undefined {
   const reason = summaryOf(error)
   if (error instanceof MalformedResponse) return { kind: 'retry', reason }
@@ -113,16 +104,15 @@ function classifyResponse({ statusCode: status = 0, body }: errors.ResponseError
 }
 
 /**
- * Whether a request is too large even without other load. Elasticsearch answers 429 as for overload; only the reason, such as one of these, has the sizes:
+ * Whether a request is too large even without other load. Elasticsearch answers 429 as for overload; only the reason shows the sizes:
  * - `Request contains an operation of size [60000000] bytes, which exceeds …`
  * - `rejected execution of … [coordinating_operation_bytes=60000000, max_coordinating_bytes=53687091]`
  */
 function isTooLarge(reason = ''): boolean {
   if (/^Request contains an operation of size \[\d+\] bytes, which exceeds/.test(reason)) return true
   const [, stage, rejectedBytes, maxBytes] = /(\w+)_operation_bytes=(\d+), max_\w+_bytes=(\d+)\]/.exec(reason) ?? []
-  // For a document of size s, a primary reserves s, then 4s for indexing. If it rejects the second reservation, the reason has 4s, but both together are
-  // needed: 5s, which is 5/4 of 4s. A primary on another node may reject the first reservation, and then the reason has s. If 5/4 s is within the bound, the
-  // document counts as `busy` until its second reservation is rejected.
+  // For a document of size s, a primary reserves s, then 4s for indexing. If it rejects the second reservation, the reason has 4s, but 5s are needed: 5/4 of
+  // it. If it rejects the first, the reason has s; while 5/4 s is within the bound, the document counts as `busy` until its second reservation is rejected.
   const neededBytes = Number(rejectedBytes) * (stage === 'primary' ? 5 / 4 : 1)
   return neededBytes > Number(maxBytes)
 }

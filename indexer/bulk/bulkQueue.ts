@@ -5,22 +5,20 @@ import { bytesOf, type Job, newJob, type RecordWrite, shardOf, supersede } from 
 /** The bounds of one bulk request. A single record may be larger. */
 export type BulkBounds = { readonly maxBulkBytes: number; readonly maxBulkDocuments: number }
 
-/** The queue has two lanes. `withoutPrimary`: the records of shards without a primary; `ordinary`: all other records. */
+/** `withoutPrimary`: the records of shards without a primary. */
 export type Lane = 'withoutPrimary' | 'ordinary'
 
-/** The least share (part of `BulkBounds`) to which overload reduces a batch. */
+/** The least part of `BulkBounds` to which overload reduces a batch. */
 const minShare = 1 / 64
-/** By so much the share grows after a success. */
 const shareStep = 1 / 16
-/** Only a request of at least this part of the present bounds widens them: the success of a small request does not show that a large request succeeds. */
+/** The success of a request below this part of the present bounds does not widen them. */
 const minUsedShare = 1 / 2
 
 /**
- * The records that wait to be sent. The queue forms batches, each for one bulk request. A batch has at most one record of an entity, and none of an entity with
- * a record in flight. Overload halves the bounds of batches; the success of a large batch widens them a little.
+ * The records that wait to be sent, formed into batches. A batch has at most one record of an entity, and none of an entity with a record in flight. Overload
+ * halves the bounds of batches; the success of a large batch widens them a little.
  *
- * Before it answers a bulk request, Elasticsearch waits for a shard without a primary. So the records of such shards have their own lane: they do not delay
- * others.
+ * Elasticsearch delays a request for a shard without a primary. So such records have their own lane.
  */
 export class BulkQueue {
   readonly #bounds: BulkBounds
@@ -28,17 +26,16 @@ export class BulkQueue {
   readonly #waiting: Readonly<Record<Lane, Map<string, Job>>> = { withoutPrimary: new Map(), ordinary: new Map() }
   /** The shards (`shardOf`) whose last document met a missing primary. */
   readonly #shardsWithoutPrimary = new Set<string>()
-  /** The entities with a record in a request, or in a backoff before its next attempt. */
+  /** The entities with a record in a request or a backoff. */
   readonly #inFlight = new Set<string>()
   #addedCount = 0
-  /** The part (1/64 to 1) of `BulkBounds` that a batch may use now. */
+  /** The part of `BulkBounds` that a batch may use now. */
   #share = 1
 
   constructor(bounds: BulkBounds) {
     this.#bounds = bounds
   }
 
-  /** Whether overload has reduced the bounds, and no success has widened them fully again. */
   get isOverloaded(): boolean {
     return this.#share < 1
   }
@@ -47,7 +44,7 @@ export class BulkQueue {
     this.#enqueue(newJob(write, this.#addedCount++))
   }
 
-  /** Removes the next batch from a lane. The entities of the batch are in flight until `finish` or `putBack`. */
+  /** Removes the next batch from a lane. Its entities are in flight until `finish` or `putBack`. */
   nextBatch(lane: Lane, maxRecords: number): Job[] {
     const { maxBulkBytes, maxBulkDocuments } = this.#bounds
     const waiting = this.#waiting[lane]
@@ -67,18 +64,17 @@ export class BulkQueue {
     return jobs
   }
 
-  /** Ends the flight of a record: the next record of its entity may be sent. */
   finish({ entity }: Job): void {
     this.#inFlight.delete(entity)
   }
 
-  /** Queues a job again. If another record of its entity waits, one of both supersedes the other (`supersede`). */
+  /** Queues a job again. If another record of its entity waits, one supersedes the other. */
   putBack(job: Job): void {
     this.finish(job)
     this.#enqueue(job)
   }
 
-  /** Updates, by the outcomes of a request with these documents, which shards have no primary; moves waiting records between the lanes. */
+  /** Learns from a request which shards have no primary, and moves waiting records between the lanes. */
   updateLanes(documents: Documents, outcomes: readonly ItemOutcome[]): void {
     if (this.#shardsWithoutPrimary.size === 0 && outcomes.every(({ kind }) => kind !== 'away')) return
     const lacksPrimaryByShard = new Map(
@@ -98,12 +94,10 @@ export class BulkQueue {
     for (const job of jobs) this.#waiting[this.#laneOf(job)].set(job.entity, job)
   }
 
-  /** After overload. */
   halveBounds(): void {
     this.#share = Math.max(minShare, this.#share / 2)
   }
 
-  /** After the success of a request of this size. */
   widenBounds(documents: number, bytes: number): void {
     const { maxBulkBytes, maxBulkDocuments } = this.#bounds
     const leastShare = this.#share * minUsedShare
@@ -119,7 +113,7 @@ export class BulkQueue {
     const lane = this.#laneOf(winner)
     const otherLane = lane === 'withoutPrimary' ? ordinary : withoutPrimary
     otherLane.delete(entity)
-    // `set` of a `Map` leaves a waiting entity in its place. If each change moved its entity to the end, an entity that changes often would never be sent.
+    // `set` leaves a waiting entity in its place: at the end, an entity that changes often would never be sent.
     this.#waiting[lane].set(entity, winner)
   }
 

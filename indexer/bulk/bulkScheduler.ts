@@ -7,16 +7,15 @@ import type { Job, RecordWrite } from './job.ts'
 export type SchedulerOptions = {
   /** No limit if undefined. */
   readonly maxRecordsPerSecond?: number | undefined
-  /** A number from 0 to 1, for backoffs. */
   readonly random: () => number
   readonly signal: AbortSignal
-  /** Called with an error that is a bug. The records of its batch are never finished, and so never committed. */
+  /** Called with an error that is a bug. The records of its batch are never committed. */
   onFatal(error: Error): void
 }
 
-/** The most batches in flight at once in the lane `ordinary` (`bulkQueue.ts`). In the lane `withoutPrimary`, and during overload, it is one. */
+/** In the lane `ordinary`; only one in the lane `withoutPrimary`, and during overload. */
 const maxBatchesInFlight = 2
-/** With `maxRecordsPerSecond`, a batch has at most the records that may be sent in this time (s), but at least one. */
+/** With `maxRecordsPerSecond`, a batch has at most the records of this time (s), but at least one. */
 const burstSeconds = 0.1
 
 /** Decides when to send the next batch of the queue, and queues its failed jobs again after a backoff. */
@@ -26,9 +25,8 @@ export class BulkScheduler {
   readonly #batchWriter: Pick<BatchWriter, 'write'>
   readonly #batchesInFlight: Record<Lane, number> = { withoutPrimary: 0, ordinary: 0 }
   readonly #maxRecordsPerSecond: number
-  /** Whether `#sendBatches` will be called in a later turn of the event loop. */
   #isScheduled = false
-  /** Whether no batch may be sent now, because of `maxRecordsPerSecond`. */
+  /** Whether `maxRecordsPerSecond` forbids to send a batch now. */
   #isResting = false
 
   constructor(options: SchedulerOptions, queue: BulkQueue, batchWriter: Pick<BatchWriter, 'write'>) {
@@ -38,7 +36,7 @@ export class BulkScheduler {
     this.#maxRecordsPerSecond = options.maxRecordsPerSecond ?? Number.POSITIVE_INFINITY
   }
 
-  /** Queues a record, to be sent in a later turn of the event loop, so that the records of one fetch share a request. */
+  /** Sends the record in a later turn of the event loop, so that the records of one fetch share a request. */
   submit(write: RecordWrite): void {
     this.#queue.add(write)
     if (this.#isScheduled) return
@@ -49,7 +47,7 @@ export class BulkScheduler {
     })
   }
 
-  /** Sends further batches once `work` is done. If `work` rejects, that is a bug, unless the writer was stopped. */
+  /** `work` rejects only because of a bug, or once the writer is stopped. */
   run(work: Promise<void>): void {
     work
       .then(() => this.#sendBatches())
@@ -63,7 +61,6 @@ export class BulkScheduler {
     this.#sendFrom('ordinary', this.#queue.isOverloaded ? 1 : maxBatchesInFlight)
   }
 
-  /** Sends batches of a lane until `maxInFlight` are in flight, or none waits. */
   #sendFrom(lane: Lane, maxInFlight: number): void {
     const maxRecords = Math.max(1, Math.floor(this.#maxRecordsPerSecond * burstSeconds))
     while (!this.#isResting && this.#batchesInFlight[lane] < maxInFlight && !this.#options.signal.aborted) {
@@ -79,13 +76,12 @@ export class BulkScheduler {
     const { hasResults, failed, comparison } = await this.#batchWriter.write(jobs)
     if (comparison !== undefined) this.run(comparison.then((uncompared) => this.retryLater(uncompared)))
     const retries = this.retryLater(failed)
-    // A batch without results counts as in flight until its backoff has ended, so that Elasticsearch gets fewer requests.
+    // A batch without results counts as in flight until its backoff ends, so that Elasticsearch gets fewer requests.
     if (!hasResults) await retries
     else this.run(retries)
     this.#batchesInFlight[lane]--
   }
 
-  /** Queues jobs again after a backoff. Jobs with the same number of failed attempts share one backoff. */
   async retryLater(failed: readonly Job[]): Promise<void> {
     const { random, signal } = this.#options
     const retries = [...Map.groupBy(failed, ({ attempts }) => attempts)].map(async ([attempts, jobs]) => {
@@ -96,7 +92,6 @@ export class BulkScheduler {
     await Promise.all(retries)
   }
 
-  /** Sends no batch until `maxRecordsPerSecond` allows more than these records. */
   async #rest(records: number): Promise<void> {
     this.#isResting = true
     await sleep((records / this.#maxRecordsPerSecond) * 1_000, undefined, { signal: this.#options.signal })

@@ -7,8 +7,8 @@ import type { RecordWrite } from './job.ts'
 type WriterOptions = BulkBounds & SchedulerOptions & BatchWriterOptions
 
 /**
- * Stores records in bulk requests, and retries failures that may pass. `BulkQueue` has the records that wait; `BulkScheduler` decides when the next batch of
- * them is sent; `BatchWriter` sends it, and decides the fate of each record.
+ * Stores records in bulk requests, and retries failures that may pass. Records wait in `BulkQueue`; `BulkScheduler` decides when the next batch is sent;
+ * `BatchWriter` sends it, and decides the fate of each record.
  */
 export class BulkWriter {
   readonly #batchWriter: BatchWriter
@@ -20,17 +20,17 @@ export class BulkWriter {
     this.#scheduler = new BulkScheduler(options, queue, this.#batchWriter)
   }
 
-  /** Queues a record. The queue has no bound of its own: the caller bounds the bytes in flight. */
+  /** The queue has no bound of its own: the caller bounds the bytes in flight. */
   submit(write: RecordWrite): void {
     this.#scheduler.submit(write)
   }
 
-  /** Fails while a record waits for a retry. The problem names the record that has waited longest, and its last error. */
+  /** Fails while a record waits for a retry. */
   health(): CheckOutcome {
     return this.#batchWriter.health()
   }
 
-  /** The record that `health` names; undefined while none waits. */
+  /** The record that `health` names. */
   blocked(): BlockedRecord | undefined {
     return this.#batchWriter.blocked()
   }

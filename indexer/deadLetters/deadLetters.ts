@@ -11,18 +11,14 @@ import type { Retries } from '../backoff.ts'
 import { sourceTopics } from '../topics.ts'
 import { Breaker } from './breaker.ts'
 
-/** Why a record is rejected whose revision was stored before with other content: the product has changed an entity without a new revision. */
+/** The product has changed an entity without a new revision. */
 export const sameRevision: Problem = { path: 'revision', rule: 'is stored already with another content' }
 
 const headerPrefix = 'tidemark.'
-/** Without `headerPrefix`. */
 const letterHeaderNames = ['path', 'reason', 'topic', 'partition', 'offset', 'appended-at', 'dead-lettered-at'] as const
 type LetterHeader = (typeof letterHeaderNames)[number]
 
-/**
- * The headers of a dead letter: the record's own headers, then reason and source, such as `tidemark.path` and `tidemark.offset`. If an operator has copied the
- * record from the dead letters, it has such headers already. So the last header of each name counts.
- */
+/** A record that was copied from a dead letter already has such headers, so the last of each name counts. */
 export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: Date): RecordHeaders =>
   record.headers.followedBy(
     RecordHeaders.of(
@@ -38,15 +34,15 @@ export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: D
     ),
   )
 
-/** A rejected record as received, with the reason and the source from the headers of its dead letter. */
+/** A rejected record, with reason and source from the headers of its dead letter. */
 export type DeadLetter = {
   /** Partition and offset of the dead letter, such as `0/17`. */
   readonly place: string
-  /** The source: topic, partition and offset of the rejected record. */
+  /** The topic, partition and offset of the rejected record. */
   readonly topic: string
   readonly partition: string
   readonly offset: string
-  /** The member of the record that breaks the contract, such as `form.title`. */
+  /** The member that breaks the contract, such as `form.title`. */
   readonly path: string
   readonly reason: string
   readonly deadLetteredAt: string
@@ -56,7 +52,7 @@ export type DeadLetter = {
   readonly headers: RecordHeaders
 }
 
-/** Parses a record of the topic of dead letters. A header that is missing becomes an empty text. */
+/** A missing header becomes an empty text. */
 export function readDeadLetter({ partition, offset, key, value, headers }: SourceRecord): DeadLetter {
   const letterHeaders = lastLetterHeaders(headers)
   const header = (name: LetterHeader): string => String(letterHeaders.get(name)?.value ?? '')
@@ -74,12 +70,11 @@ export function readDeadLetter({ partition, offset, key, value, headers }: Sourc
   }
 }
 
-/** Of each `LetterHeader`, the last one. */
 function lastLetterHeaders(headers: RecordHeaders): Map<LetterHeader, RecordHeader> {
   const lastHeaders = new Map<LetterHeader, RecordHeader>()
   const names = new Map<string, LetterHeader>(letterHeaderNames.map((name) => [headerPrefix + name, name]))
   for (const header of headers) {
-    // A name that is longer than each of these matches none, and is not decoded.
+    // A longer name matches none, and is not decoded.
     if (header.name.length > longestNameBytes) continue
     const name = names.get(header.name.toString('latin1'))
     if (name !== undefined) lastHeaders.set(name, header)
@@ -96,15 +91,14 @@ type DeadLetterDeps = {
   readonly retries: Retries
 }
 
-/** A record whose dead letter Kafka has refused: it waits, and its partition with it. */
+/** A record whose dead letter Kafka has refused: its partition waits. */
 export type RefusedLetter = Pick<SourceRecord, 'topic' | 'partition' | 'offset'> & { readonly reason: string }
 
 type Assignment = Pick<AssignedPartition, 'start' | 'assignmentEnd'>
 
-/** Writes dead letters: the records that break the contract, to the topic of dead letters. A breaker for each source topic may pause them. */
+/** Writes dead letters. A breaker for each source topic may pause them. */
 export class DeadLetterWriter {
   readonly #deps: DeadLetterDeps
-  /** By source topic. */
   readonly #breakers: ReadonlyMap<string, Breaker>
   readonly #refused = new Map<SourceRecord, RefusedLetter>()
 
@@ -114,9 +108,8 @@ export class DeadLetterWriter {
   }
 
   /**
-   * Writes the dead letter of a record, byte for byte, once the breaker of its topic allows it; retries until Kafka accepts it. Resolves with `stale` if
-   * - the dead letter was written before (`start.deadLetteredBelow`);
-   * - or the partition is reassigned: its next owner reads the record again, and may accept it.
+   * Writes the dead letter of a record, byte for byte, once the breaker allows it; retries until Kafka accepts it. Resolves with `stale` if it was written
+   * before (`start.deadLetteredBelow`), or the partition is reassigned: the next owner reads the record again.
    */
   async reject(
     record: SourceRecord,
@@ -137,7 +130,7 @@ export class DeadLetterWriter {
     }
     try {
       await breaker?.untilAllowed(assignmentEnd)
-      // Retried until it succeeds: a record must not be lost. The name of the step is logged, so that the operator finds the record.
+      // The name is logged, so that the operator finds the record.
       await retries.untilDone(`writing the dead letter of ${partitionName(record)}/${offset}`, write, assignmentEnd)
     } catch (error) {
       if (!assignmentEnd.aborted) throw error
@@ -149,7 +142,6 @@ export class DeadLetterWriter {
     return 'dead-letter'
   }
 
-  /** Counts a record that was not rejected: enough of these close the breaker of the topic. */
   noteAccepted({ topic }: SourceRecord): void {
     this.#breakers.get(topic)?.observe('accepted')
   }
@@ -162,7 +154,6 @@ export class DeadLetterWriter {
     )
   }
 
-  /** Whether the dead letters of a source topic are paused. */
   isPaused(topic: string): boolean {
     return this.#breakers.get(topic)?.isOpen ?? false
   }

@@ -9,9 +9,8 @@ import { configOrExit } from '../../src/core/process/lifecycle.ts'
 import { type DeadLetter, readDeadLetter } from './deadLetters.ts'
 
 type Filter = { topic?: string; path?: string; key?: string }
-/** Called with each dead letter that matches the filter. */
 type OnLetter = (letter: DeadLetter) => Promise<unknown>
-/** Reads the topic of dead letters to its present end. Resolves with the number of dead letters that match the filter. */
+/** Reads the dead letters to their present end. Resolves with the number that match the filter. */
 type ReadLetters = (onLetter: OnLetter) => Promise<number>
 
 export const command = new Command()
@@ -42,7 +41,7 @@ withFilters(command.command('replay').description(replay))
     })
   })
 
-/** Sends the records at these places again; none if a place has no dead letter. Resolves with their number. */
+/** Sends none if a place has no dead letter. Resolves with their number. */
 async function replayPlaces(places: readonly string[], readLetters: ReadLetters, sendAgain: OnLetter): Promise<number> {
   const letterAt = new Map<string, DeadLetter>()
   await readLetters(async (letter) => {
@@ -61,7 +60,6 @@ function withFilters(subcommand: Command): Command {
     .option('--key <text>', 'whose record key contains this')
 }
 
-/** Connects to Kafka, runs `action`, and disconnects. If `action` fails, prints the error. */
 async function withLetters(
   filter: Filter,
   action: (readLetters: ReadLetters, sink: KafkaSink) => Promise<void>,
@@ -99,7 +97,7 @@ function matches(letter: DeadLetter, { topic, path, key }: Filter): boolean {
   return key === undefined || (letter.key?.toString().includes(key) ?? false)
 }
 
-/** For `--json`: without value and headers of the record, which may be personal data. */
+/** Value and headers may be personal data. */
 const withoutContent = ({ value: _value, headers: _headers, key, ...letter }: DeadLetter) => ({
   ...letter,
   key: key?.toString() ?? null,

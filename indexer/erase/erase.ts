@@ -12,11 +12,10 @@ import { Generations } from '../generations/generations.ts'
 import { expunge, type Place } from './expunge.ts'
 import { type KeptRecord, lettersOf, placesOf, readKept, readRetention, recordsOf } from './keptRecords.ts'
 
-/** How long to wait until an indexer has applied the deletion. */
+/** How long (ms) an indexer may take to apply the deletion. */
 const appliedDeadlineMs = 60_000
 /** The greatest assumed difference (ms) between the clocks of this machine and of Elasticsearch. */
 const clockOffsetMs = 5_000
-/** Redis never has data of a submission. */
 const redisPlace: Place = {
   engine: 'redis',
   name: 'Redis',
@@ -53,22 +52,20 @@ export type Receipt = {
   readonly key: DocumentId
   /** When the deletion was appended to Kafka. */
   readonly deletedAt: Instant
-  /** When the places had been searched. */
   readonly lookedAt: Instant
-  /** Whether no place on disk has, or may have, data of the submission. */
+  /** Whether no place on disk may have data of the submission. */
   readonly erased: boolean
   readonly places: readonly Place[]
 }
 
 /**
- * Removes from Elasticsearch the data of a submission that the product has deleted. Resolves with the receipt: each place that was searched, and whether it
- * still has data. Throws, without any change, if the product has not deleted the submission. `cleanSince`: the `lookedAt` of an earlier run that left the
- * submission in no index; `backupsOf` needs it.
+ * Removes from Elasticsearch a submission that the product has deleted; throws, without any change, if it has not. `cleanSince`: the `lookedAt` of an earlier
+ * run that left the submission in no index.
  */
 export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: Instant): Promise<Receipt> {
   const { config } = tools
-  // 1. Checks that the product has deleted the submission, and that an indexer has applied the deletion. Reads which records Kafka still has: in `submissions`
-  // and `dead-letters`; by mistake, the product may also have sent records to `forms`, or under another key (`otherKey`).
+  // 1. Checks the deletion, and that an indexer has applied it. Reads the records that Kafka still has; by mistake, some may be in `forms`, or
+  //    under another key (`otherKey`).
   const records = await readKept(tools, config.TOPIC_SUBMISSIONS, recordsOf(id, config))
   const ownRecords = records.filter(({ otherKey }) => otherKey === undefined)
   expectDeleted(id, ownRecords)
@@ -83,7 +80,7 @@ export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: In
   const { deletedAt, documents } = await untilApplied(tools, id, ownRecords.length > 0)
   if (cleanSince !== undefined && cleanSince < deletedAt)
     throw new Error(`--clean-since is before the deletion of ${deletedAt}. Nothing was changed`)
-  // 2. Reads the snapshots: if the permission for step 4 is missing, the command fails before any change.
+  // 2. If the permission for step 4 is missing, the command fails before any change.
   await snapshotsOf(tools)
   // 3. Rewrites the segments that may still have the submission.
   const indexPlaces: Place[] = []
@@ -93,7 +90,7 @@ export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: In
   }
   const { indices: presentIndices } = await submissionIndices(tools)
   indexPlaces.push(...createdMeanwhile(presentIndices, documents))
-  // 4. Lists the snapshots. One that was started during step 3 may have the former segments.
+  // 4. A snapshot that was started during step 3 may have the former segments.
   const backupPlaces = backupsOf(await snapshotsOf(tools), presentIndices, cleanSince)
   const detail = 'in memory only, and served to nobody; until API processes restart, or newer answers replace them'
   const apiPlace: Place = { engine: 'api', name: 'cached answers', state: 'memory', until: null, detail }
@@ -102,7 +99,7 @@ export async function erase(tools: CommandTools, id: DocumentId, cleanSince?: In
   return { key: id, deletedAt, lookedAt: toInstant(tools.clock()), erased, places }
 }
 
-/** The receipt as lines with tabs. Places that still have data come last. */
+/** Places that still have data come last. */
 export function receiptLines({ key, deletedAt, lookedAt, erased, places }: Receipt): string[] {
   const left = places.filter(({ state }) => state === 'left')
   const others = places.filter(({ state }) => state !== 'left')
@@ -114,12 +111,9 @@ export function receiptLines({ key, deletedAt, lookedAt, erased, places }: Recei
   return [...lines, `${key}, deleted ${deletedAt}: ${result}; looked ${lookedAt}`]
 }
 
-/**
- * Throws if the newest record of the submission is no deletion. If there is no record, either Kafka has removed the deletion, or the submission never existed:
- * `untilApplied` finds out by the tombstone in the index.
- */
+/** Without a record, `untilApplied` decides by the tombstone in the index. */
 export function expectDeleted(id: DocumentId, records: readonly KeptRecord[]): void {
-  // Offsets of different partitions cannot be compared. A key is in two partitions after partitions were added.
+  // A key is in two partitions after partitions were added; their offsets cannot be compared.
   const [newest] = records.toSorted((a, b) => {
     return a.partition === b.partition ? Number(b.offset - a.offset) : b.appendedAtMs - a.appendedAtMs
   })
@@ -128,10 +122,7 @@ export function expectDeleted(id: DocumentId, records: readonly KeptRecord[]): v
   throw new Error(`the product has not deleted ${id}: its newest record, ${place}, is no deletion. Nothing was changed`)
 }
 
-/**
- * The indices of submissions in every generation (build of the indices: a rebuild makes the next one). `serving`: the number of the generation that serves
- * readers; undefined if no complete generation serves.
- */
+/** In every generation. `serving`: the number of the serving generation, if one is complete. */
 type SubmissionIndices = {
   readonly indices: FoundGeneration['indices']
   readonly serving: number | undefined
@@ -145,9 +136,7 @@ async function submissionIndices({ elasticsearch, config, signal }: CommandTools
   return { indices, serving: generations.find(({ complete }) => complete?.isServing)?.number }
 }
 
-/**
- * The places of indices that a rebuild has created since `documents` were read. The rebuild may have filled these indices with records that Kafka still has.
- */
+/** A rebuild has created these indices since `documents` were read, perhaps from records that Kafka still has. */
 function createdMeanwhile(
   present: SubmissionIndices['indices'],
   documents: readonly { readonly index: PhysicalIndex }[],
@@ -157,23 +146,19 @@ function createdMeanwhile(
   return created.map(({ name }) => ({ engine: 'elasticsearch', name, state: 'left', until: null, detail }))
 }
 
-/** What an index has of the submission. `deleted`: a tombstone has replaced the document. */
+/** `deleted`: the index has a tombstone. */
 type IndexedState = {
   readonly index: PhysicalIndex
   readonly state: 'deleted' | 'live' | 'missing'
-  /** The sequence number of the document in its shard; 0 if `missing`. */
+  /** 0 if `missing`. */
   readonly seqNo: number
-  /** Undefined unless `deleted`. */
   readonly deletedAt: Instant | undefined
 }
-/**
- * `ahead`: the number of the index's generation minus that of the serving generation. Above 0: a rebuild fills the index; below 0: the index serves no longer.
- */
+/** `ahead`: the number of the index's generation minus that of the serving one. Above 0: a rebuild fills the index; below 0: it serves no longer. */
 type StateInGeneration = IndexedState & { readonly ahead: number }
 
 /**
- * Waits until both documents (list and detail) in the serving generation are tombstones. Resolves with the states of the documents in every generation, and the
- * time of the deletion. `isInKafka`: whether Kafka has the deletion. If not, and the tombstones are missing, throws at once.
+ * Waits until both documents in the serving generation are tombstones. `isInKafka`: Kafka has the deletion; if not, throws at once when tombstones are missing.
  */
 async function untilApplied(
   tools: CommandTools,
@@ -214,7 +199,7 @@ async function readDocument(
   return { index, state, seqNo: document.seqNo, deletedAt: source.tombstone?.deletedAt }
 }
 
-/** The place of an index without the tombstone. It is not of the serving generation. */
+/** The index is not of the serving generation. */
 function placeWithoutTombstone(name: PhysicalIndex, ahead: number, state: 'live' | 'missing'): Place {
   const place = { engine: 'elasticsearch', name, until: null } as const
   if (ahead > 0) return { ...place, state: 'left', detail: 'a rebuild fills it: run again once that has ended' }
@@ -222,7 +207,6 @@ function placeWithoutTombstone(name: PhysicalIndex, ahead: number, state: 'live'
   return { ...place, state: 'left', detail: 'serves no longer: until `npm run rebuild` removes it' }
 }
 
-/** A snapshot, with those of its indices that are Tidemark's indices of submissions. */
 type Snapshot = {
   readonly name: string
   /** Epoch ms. */
@@ -230,7 +214,7 @@ type Snapshot = {
   readonly indices: readonly string[]
 }
 
-/** The snapshots, in all repositories, that have indices of submissions. */
+/** Only those with indices of submissions. */
 async function snapshotsOf({ elasticsearch, config, signal }: CommandTools): Promise<Snapshot[]> {
   const { snapshots = [] } = await elasticsearch.snapshot.get({ repository: '*', snapshot: '*' }, { signal })
   const isOurs = (index: string): boolean =>
@@ -245,11 +229,8 @@ async function snapshotsOf({ elasticsearch, config, signal }: CommandTools): Pro
 }
 
 /**
- * The places of the snapshots that may have the submission. The content of a snapshot cannot be read, so its age decides: it has nothing if
- * - it was started after the run of `cleanSince`, which left the submission in no index;
- * - and each of its indices was created before that run. Into an index that was created later, a rebuild may have copied the submission from Kafka.
- *
- * Without `cleanSince`, every snapshot may have the submission.
+ * The snapshots that may have the submission. Their age decides, since their content cannot be read: a snapshot has nothing if it was started after the run of
+ * `cleanSince`, and each of its indices was created before. Into a later index, a rebuild may have copied the submission from Kafka.
  */
 function backupsOf(
   snapshots: readonly Snapshot[],

@@ -6,14 +6,11 @@ import { until } from '../backoff.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refreshEveryCopy.ts'
 
-/** A place that was searched for data of a deleted submission. */
 export type Place = {
   readonly engine: 'elasticsearch' | 'kafka' | 'redis' | 'api'
   readonly name: string
   /**
-   * - `nothing`: it has no data.
-   * - `removed`: this run has removed its data.
-   * - `key`: it has only the key of the submission, in the record of its deletion.
+   * - `key`: only the key of the submission is left, in the record of its deletion.
    * - `memory`: processes may have data in memory, but do not serve them.
    * - `left`: it has data, or may have them.
    */
@@ -24,25 +21,22 @@ export type Place = {
 }
 
 type Tools = Pick<CommandTools, 'elasticsearch' | 'report' | 'signal'>
-/** The shard of a deleted document. `seqNo`: the sequence number of the tombstone that has replaced the document. */
+/** `seqNo`: the sequence number of the tombstone. */
 type Shard = Tools & { readonly index: PhysicalIndex; readonly shard: string; readonly seqNo: number }
 
-/** How often progress is reported during a merge. */
 const progressIntervalMs = 2_000
-/** The longest wait for each condition. Copies drop unneeded history after 30 s; merges and searches in flight take less than two minutes. */
+/** The longest wait (ms) for each condition. Copies drop unneeded history after 30 s; merges and searches in flight take less than two minutes. */
 const waitMs = 120_000
-/** Long, since a merge copies the live documents of every segment with deleted documents: four hours. */
+/** Long, since a merge copies the live documents of every segment with deleted documents. */
 const mergeDeadlineMs = 4 * 3_600_000
 /** The percentage of deleted documents above which a merge with `only_expunge_deletes` rewrites a segment. */
 const percentageSetting = 'index.merge.policy.expunge_deletes_allowed'
 
 /**
- * Removes, from every copy of its shard (primary and replicas), a document that a tombstone has replaced. Resolves with the index as a place. `seqNo`: the
- * sequence number of the tombstone. After a replacement, Elasticsearch still has the former document
+ * Removes, from every copy of its shard, a document that a tombstone (`seqNo`) has replaced. Elasticsearch still has it
  * - in the translog, until a flush;
- * - in a segment, until a merge rewrites this segment. As long as a copy of the shard may need the history before the tombstone for its recovery, a merge
- *   copies the former document into the new segment;
- * - in the file of the former segment, until the last search that reads the file ends.
+ * - in a segment, until a merge rewrites it. The merge copies the document as long as a copy of the shard may need its history for a recovery;
+ * - in the former segment's file, until the last search that reads it ends.
  */
 export async function expunge(tools: Tools, index: PhysicalIndex, id: DocumentId, seqNo: number): Promise<Place> {
   const { elasticsearch, report, signal } = tools
@@ -92,7 +86,7 @@ export async function expunge(tools: Tools, index: PhysicalIndex, id: DocumentId
   )
 }
 
-/** Moves every write from the translog into segments. Searches that begin later read only the present segments. */
+/** Moves every write from the translog into segments. Later searches read only the present segments. */
 async function flush({ elasticsearch, index, signal }: Shard): Promise<void> {
   await refreshEveryCopy(elasticsearch, [index], { signal })
   const { _shards: shards } = await elasticsearch.indices.flush(
@@ -102,10 +96,7 @@ async function flush({ elasticsearch, index, signal }: Shard): Promise<void> {
   if (shards?.failed !== 0) throw new Error(`${index} could not be flushed on every copy`)
 }
 
-/**
- * Whether no copy needs the history before the tombstone any more: every copy has the tombstone (global checkpoint), and no copy retains earlier history for
- * the recovery of another copy (retention leases).
- */
+/** Whether every copy has the tombstone (global checkpoint), and none retains earlier history for a recovery (retention leases). */
 async function isHistoryUnneeded(shard: Shard): Promise<boolean> {
   const copies = await copiesOf(shard)
   return copies.every(({ retention_leases: retention, seq_no: sequence }) => {
@@ -116,7 +107,6 @@ async function isHistoryUnneeded(shard: Shard): Promise<boolean> {
   })
 }
 
-/** The statistics of each copy of the shard. Throws if a copy is not reported. */
 async function copiesOf({ elasticsearch, index, shard, signal }: Shard) {
   const query = { index, metric: 'search', level: 'shards' } as const
   const { indices, _shards } = await elasticsearch.indices.stats(query, { signal })
@@ -126,17 +116,14 @@ async function copiesOf({ elasticsearch, index, shard, signal }: Shard) {
   return copies
 }
 
-/**
- * The nodes of the started copies of a shard, as one text. If the text differs between begin and end of `expunge`, a copy has moved, and was in recovery
- * meanwhile. Elasticsearch does not report the files of a copy in recovery, which may have the document.
- */
+/** If the nodes change during `expunge`, a copy has moved. While it was in recovery, Elasticsearch did not report its files, which may have the document. */
 const nodesOf = async (shard: Shard): Promise<string> =>
   (await copiesOf(shard))
     .map(({ routing }) => routing?.node)
     .sort()
     .join()
 
-/** Throws if a node did not answer. Elasticsearch then answers with status 200, but without the copies of that node. */
+/** If a node does not answer, Elasticsearch answers with status 200, but without the copies of that node. */
 function expectEveryCopy({ failed }: estypes.ShardStatistics, index: PhysicalIndex): void {
   if (failed > 0) throw new Error(`Elasticsearch does not report ${failed} copies of ${index}: run again`)
 }
@@ -153,10 +140,7 @@ async function suspectsOf({ elasticsearch, index, shard, signal }: Shard): Promi
   return suspects
 }
 
-/**
- * Rewrites every segment with deleted documents. By default, Elasticsearch leaves out segments in which less than 10 % of the documents are deleted. So the
- * setting is 0 % during the merge. Calls `reportProgress` meanwhile.
- */
+/** By default, Elasticsearch leaves out segments with less than 10 % of deleted documents; so the setting is 0 % during the merge. */
 async function merge({ elasticsearch, index, signal }: Shard, reportProgress: () => Promise<unknown>): Promise<void> {
   const settings = await elasticsearch.indices.getSettings(
     { index, name: percentageSetting, flat_settings: true },
@@ -164,7 +148,7 @@ async function merge({ elasticsearch, index, signal }: Shard, reportProgress: ()
   )
   const formerPercentage =
     (settings[index]?.settings as Record<string, string> | undefined)?.[percentageSetting] ?? null
-  // If this process is killed, the setting stays at 0. That is harmless: the setting affects only merges with `only_expunge_deletes`.
+  // If this process is killed, the setting stays at 0. It affects only merges with `only_expunge_deletes`.
   await elasticsearch.indices.putSettings({ index, settings: { [percentageSetting]: 0 } }, { signal })
   const progressTimer = setInterval(() => void reportProgress().catch(() => undefined), progressIntervalMs)
   try {
@@ -176,7 +160,7 @@ async function merge({ elasticsearch, index, signal }: Shard, reportProgress: ()
     if (shards?.failed !== 0) throw new Error(`${index} could not be merged on every copy`)
   } finally {
     clearInterval(progressTimer)
-    // Without `signal`, so that the setting is restored even if the command is stopped. Null removes the setting: the default is valid again.
+    // Without `signal`: the setting is restored even if the command is stopped. Null restores the default.
     await elasticsearch.indices.putSettings({ index, settings: { [percentageSetting]: formerPercentage } })
   }
 }

@@ -1,11 +1,11 @@
 import type { EntityId } from '../../src/core/model/ids.ts'
 
 /**
- * Whether the value of a record that does not have the submission's key is about the submission `id` nevertheless. A value that is not as the contract requires
- * (broken JSON, a record as a JSON string or in an envelope) is searched as text: a producer of wrong keys may produce wrong values, too.
+ * Whether the value of a record without the submission's key is about the submission `id` nevertheless. A value that breaks the contract (broken JSON, a record
+ * as a JSON string or in an envelope) is searched as text: a producer of wrong keys may produce wrong values, too.
  */
 export function isAboutSubmission(value: Buffer | null, id: EntityId): boolean {
-  // For speed: nearly every value lacks the id. (No serializer writes a character of an id as an escape.)
+  // For speed: nearly every value lacks the id. (No serializer escapes a character of an id.)
   if (value === null || !value.includes(id)) return false
   const text = value.toString()
   const content = contentOf(text)
@@ -17,7 +17,7 @@ export function isAboutSubmission(value: Buffer | null, id: EntityId): boolean {
 
 type Content = { readonly kind: 'submission'; readonly id: unknown } | { readonly kind: 'other' | 'unknown' }
 
-/** What a value is about, by the members that a record has: `submission`, or `form` or `key`. `unknown`: it is no record. */
+/** By the members that a record has. `unknown`: it is no record. */
 function contentOf(text: string): Content {
   try {
     const { form, key, submission } = (JSON.parse(text) ?? {}) as Partial<Record<string, unknown>>

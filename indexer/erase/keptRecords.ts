@@ -7,52 +7,45 @@ import type { CommandTools } from '../engineCommand.ts'
 import type { Place } from './expunge.ts'
 import { isAboutSubmission } from './isAboutSubmission.ts'
 
-/** A record of the submission that Kafka still has. */
 export type KeptRecord = Pick<SourceRecord, 'topic' | 'partition' | 'offset' | 'appendedAtMs'> & {
   readonly isDeletion: boolean
-  /** Set if the record has another key than the submission: it was recognised by its value. */
+  /** Set if the record was recognised by its value, and has another key than the submission. */
   readonly otherKey?: OtherKey
 }
-/** `key`: undefined if the record has none. `replacedAtMs`: when the next record with this key was appended (epoch ms; `never` if there is none yet). */
+/** `replacedAtMs`: when the next record with this key was appended (epoch ms), or `never`. */
 type OtherKey = { readonly key: string | undefined; replacedAtMs: number }
 
-/** How a record was recognised as one of the submission; undefined if it is not one. */
 type RecognisedBy = 'by-key' | 'by-value' | undefined
 
-/** How long (ms) Kafka stores a record of a topic; `never` if there is no bound. */
+/** How long (ms) Kafka stores a record; `never` if there is no bound. */
 export type Retention = {
-  /** From the append of a deletion until compaction has removed earlier records with the same key. */
+  /** From the append of a deletion until compaction has removed earlier records with its key. */
   readonly compactedMs: number
-  /** From the append of the record until retention (`retention.ms`) has removed it. */
+  /** From the append of the record until `retention.ms` has removed it. */
   readonly agedMs: number
-  /** From the removal of the record, by compaction or retention, until the file that contains it is deleted. */
+  /** From the removal of the record until its file is deleted. */
   readonly fileMs: number
 }
 
-/** In place of a time or duration (ms). */
 const never = Number.POSITIVE_INFINITY
 const settingNames = ['cleanup.policy', 'max.compaction.lag.ms', 'retention.ms', 'segment.ms', 'file.delete.delay.ms']
 
-/** Reads the settings of a topic. */
 export async function readRetention({ source }: Pick<CommandTools, 'source'>, topic: string): Promise<Retention> {
   const setting = await source.topicSettings([topic], settingNames)
   const [policy = '', lagMs, retentionMs, segmentMs, fileMs] = settingNames.map((name) => setting(topic, name))
-  // By default, `max.compaction.lag.ms` is the greatest 64-bit integer: no bound.
+  // The default is the greatest 64-bit integer: no bound.
   const isCompacted = policy.includes('compact') && Number(lagMs) <= Number.MAX_SAFE_INTEGER
   // -1: no bound.
   const isAged = policy.includes('delete') && Number(retentionMs) >= 0
   return {
     compactedMs: isCompacted ? Number(lagMs) : never,
-    // Retention deletes a whole segment, once its last record is old enough. That is up to `segment.ms` younger than the first one.
+    // Retention deletes a whole segment once its last record, up to `segment.ms` younger than the first one, is old enough.
     agedMs: isAged ? Number(retentionMs) + Number(segmentMs) : never,
     fileMs: Number(fileMs),
   }
 }
 
-/**
- * Reads a topic, and resolves with the records that `recognise` finds. Reads every partition: after an operator has added partitions, several contain the same
- * key.
- */
+/** Resolves with the records that `recognise` finds in all partitions: after an operator has added partitions, several contain the same key. */
 export async function readKept(
   { source, report, signal }: Pick<CommandTools, 'source' | 'report' | 'signal'>,
   topic: string,
@@ -62,7 +55,7 @@ export async function readKept(
   const total = ranges.reduce((sum, { low, high }) => sum + Number(high - low), 0)
   const kept: KeptRecord[] = []
   let recordsRead = 0
-  /** Partition and key → the `otherKey` of the latest `by-value` record with this key, until a later record replaces the record. */
+  /** Partition and key → the `otherKey` of the latest `by-value` record, until a later record replaces that record. */
   const unreplaced = new Map<string, OtherKey>()
   const onRecord = async (record: SourceRecord): Promise<void> => {
     report.progress(`records of ${topic} read`, ++recordsRead, total)
@@ -87,10 +80,7 @@ export async function readKept(
   return kept
 }
 
-/**
- * Returns a function that recognises the records of a submission, even if the product has sent them to `forms`, or under another key, by mistake. The id of a
- * document is `<team>/<entity>`, such as `acme/s1`.
- */
+/** Recognises the records of a submission, even if the product has sent them to `forms`, or under another key, by mistake. */
 export const recordsOf =
   (id: DocumentId, { TOPIC_SUBMISSIONS: submissions }: Pick<Config, 'TOPIC_SUBMISSIONS'>) =>
   ({ topic, key, value }: Pick<SourceRecord, 'topic' | 'key' | 'value'>): RecognisedBy => {
@@ -103,11 +93,11 @@ export const recordsOf =
     return isAboutSubmission(value, entity) ? 'by-value' : undefined
   }
 
-/** Returns a function that recognises the dead letters of a submission: by the topic, key and value of the rejected record. */
+/** By the topic, key and value of the rejected record. */
 export const lettersOf = (id: DocumentId, config: Pick<Config, 'TOPIC_SUBMISSIONS'>) => (record: SourceRecord) =>
   recordsOf(id, config)(readDeadLetter(record))
 
-/** Returns a place for each record of a submission, and for earlier records that compaction has removed: brokers may still have their files. */
+/** Earlier records that compaction has removed have a place, too: brokers may still have their files. */
 export function placesOf(records: readonly KeptRecord[], retention: Retention, nowMs: number): Place[] {
   const ownRecords = records.filter(({ otherKey }) => otherKey === undefined)
   return records.flatMap((record) => {
@@ -124,7 +114,7 @@ const describePlace = (record: KeptRecord): Pick<Place, 'engine' | 'name'> & { r
   description: `${record.isDeletion ? 'deletion' : 'record'} of ${toInstant(record.appendedAtMs)}`,
 })
 
-/** The place of a deletion, which has only the key. If Kafka has no earlier record in its partition, also the place of the compacted records. */
+/** A deletion has only the key. If Kafka has no earlier record in its partition, the compacted records have a place, too. */
 function deletionPlaces(
   record: KeptRecord,
   ownRecords: readonly KeptRecord[],
@@ -139,7 +129,6 @@ function deletionPlaces(
   return hasEarlier ? [keyPlace] : [keyPlace, ...compactedPlaces(record, retention, nowMs)]
 }
 
-/** The place of a record with the key of the submission. It is left until compaction after the deletion, or retention, removes it. */
 function ownPlace(record: KeptRecord, ownRecords: readonly KeptRecord[], retention: Retention): Place {
   const { description, ...place } = describePlace(record)
   const { partition, offset, appendedAtMs } = record
@@ -149,14 +138,14 @@ function ownPlace(record: KeptRecord, ownRecords: readonly KeptRecord[], retenti
   const compactedMs = deletion === undefined ? never : deletion.appendedAtMs + retention.compactedMs
   const untilMs = Math.min(compactedMs, appendedAtMs + retention.agedMs)
   const until = instantAfter(untilMs, retention)
-  // Kafka does not compact the active segment of a partition. An append closes the segment once its first record is older than `max.compaction.lag.ms`.
+  // Kafka compacts a segment once an append has closed it, when its first record is older than `max.compaction.lag.ms`.
   const bounded = untilMs === compactedMs ? 'until compaction, if its partition gets a record then' : untilRetention
   const unbounded = deletion === undefined ? 'kept for ever: its partition has no deletion, and no retention' : noBound
   const howLong = until === null ? unbounded : bounded
   return { ...place, state: 'left', until, detail: `${description}, ${howLong}` }
 }
 
-/** The place of a record under another key. Compaction removes the record after a later record with that key, not after the deletion of the submission. */
+/** Compaction removes the record after a later record with that other key, not after the submission's deletion. */
 function otherPlace(record: KeptRecord, { key, replacedAtMs }: OtherKey, retention: Retention): Place {
   const untilMs = Math.min(replacedAtMs + retention.compactedMs, record.appendedAtMs + retention.agedMs)
   const until = instantAfter(untilMs, retention)
@@ -176,10 +165,7 @@ function otherPlace(record: KeptRecord, { key, replacedAtMs }: OtherKey, retenti
 const untilRetention = 'until retention removes it'
 const noBound = 'unknown until when: neither retention nor max.compaction.lag.ms bounds it'
 
-/**
- * The place of records before a deletion that compaction has removed on the leader of the partition. Replicas, and old segment files, may still have these
- * records. None once their time is over.
- */
+/** The leader has compacted the records before the deletion; replicas and old segment files may have them until their time is over. */
 function compactedPlaces(deletion: KeptRecord, retention: Retention, nowMs: number): Place[] {
   const until = instantAfter(deletion.appendedAtMs + Math.min(retention.compactedMs, retention.agedMs), retention)
   if (until !== null && Date.parse(until) < nowMs) return []
@@ -188,6 +174,6 @@ function compactedPlaces(deletion: KeptRecord, retention: Retention, nowMs: numb
   return [{ ...place, detail: until === null ? `${detail}, ${noBound}` : detail }]
 }
 
-/** When Kafka has deleted the file of a record that is removed at `removedMs` (epoch ms); null if `removedMs` is `never`. */
+/** When Kafka has deleted the file of a record that is removed at `removedMs`; null for `never`. */
 const instantAfter = (removedMs: number, { fileMs }: Retention): Instant | null =>
   removedMs === never ? null : toInstant(clampToInstants(removedMs + fileMs))

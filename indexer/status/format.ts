@@ -8,7 +8,7 @@ const mebi = 1024 ** 2
 export const orUnknown = (value: number | undefined, format: (value: number) => string): string =>
   value === undefined ? 'not known' : format(value)
 
-/** A duration, rounded down, such as `1.4 s`, `95 s`, `14 min`, `30 h` or `3 days`. */
+/** Rounded down, such as `1.4 s`, `95 s`, `14 min`, `30 h` or `3 days`. */
 export function duration(seconds: number): string {
   if (seconds === 0) return '0 s'
   if (seconds < 10) return `${(Math.floor(seconds * 10) / 10).toFixed(1)} s`
@@ -34,7 +34,6 @@ export function clockText(epochMs: number, nowMs: number): string {
   return `${dayText} ${time}`
 }
 
-/** The same, as an element. */
 export const timeOfDay = (epochMs: number, nowMs: number): Html =>
   html`<time datetime="${new Date(epochMs).toISOString()}">${clockText(epochMs, nowMs)}</time>`
 

@@ -21,14 +21,14 @@ export type Situation = {
 const maxCauses = 3
 /** A failure that has ended sooner (ms) was repaired by a retry. */
 const retriedMs = 5_000
-/** Records of a partition that stand for this time (ms) are stopped; a slow engine moves them. */
+/** Records that stand for this time (ms) are stopped; a slow engine moves them. */
 const standsMs = 60_000
 const lateSeconds = 30
 const clockOffsetSeconds = 0.5
 
 /**
- * Why records are not visible, or are about to be missed: up to three causes, first the one that an operator should remove first. Without any, one sentence
- * until when everything is visible.
+ * Why records are not visible, or are about to be missed: up to three causes, the most urgent first. Without any, one sentence until when everything is
+ * visible.
  */
 export function likelyCauses(latest: Situation): readonly Cause[] {
   const { observed, nowMs } = latest
@@ -119,7 +119,7 @@ function obstacles(situation: Situation): Cause[] {
   return [...causes, ...paused]
 }
 
-/** What operators meet most, in words, with the answer of Elasticsearch. */
+/** What operators meet most, in words. */
 function refusalIn(reason: string): string {
   const known = refusals.find(([pattern]) => pattern.test(reason))
   return known === undefined ? reason : `${known[1]} (${reason})`
@@ -145,7 +145,7 @@ function withoutOwner({ observed: { group } }: Situation): Cause[] {
   return [danger(`No indexer owns ${namesOf(unowned)}.`)]
 }
 
-/** Partitions whose records stand for a reason that this indexer does not know. */
+/** Partitions that stand for a reason that this indexer does not know. */
 function standing(situation: Situation): Cause[] {
   const { own, observed, nowMs } = situation
   const { partitions, indexers } = observed.group?.value ?? { partitions: [], indexers: [] }
@@ -200,7 +200,7 @@ function watermark({ own, observed }: Situation): Cause[] {
   ]
 }
 
-/** Consequences of a cause that was found fail, too. */
+/** Only used without another cause, whose consequences fail, too. */
 const failingChecks = (checks: readonly CheckResult[]): Cause[] =>
   checks.flatMap((check) => (check.ok ? [] : [danger(`The check “${check.name}” fails: ${check.problem}.`)]))
 

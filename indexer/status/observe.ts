@@ -17,7 +17,7 @@ import { type IndexSize, surveyIndices } from './surveyIndices.ts'
 /** `atMs`: the time of arrival (epoch ms). */
 export type Answer<T> = { readonly value: T; readonly atMs: number }
 
-/** The state of the whole replica. Each part is undefined until it was read once. */
+/** Undefined until read once. */
 export type Observed = {
   readonly group: Answer<WatchedGroup> | undefined
   readonly rebuild: Answer<{ readonly progress: ReportedRebuild | undefined }> | undefined
@@ -28,14 +28,13 @@ export type Observed = {
 }
 
 export type Observer = {
-  /** The newest state. */
   observed(): Observed
-  /** The followers of the change feeds, read at most once a minute, and only when this is called. Waits a second for the first answer. */
+  /** The followers of the change feeds, read at most once a minute, and only on demand. Waits a second for the first answer. */
   followers(): Promise<Answer<Followers> | undefined>
 }
 
 const pollMs = 5_000
-/** The interval (ms) of index statistics, which are expensive for Elasticsearch, and change slowly. */
+/** Index statistics are expensive for Elasticsearch, and change slowly. */
 const indicesPollMs = 30_000
 /** Lags of a survey that is older (ms) are not current. */
 export const staleMs = 3 * pollMs
@@ -46,17 +45,16 @@ const dayMs = 86_400_000
 const maxFollowers = 10
 
 type ObserveOptions = Stores & {
-  /** Only the status uses this source: queries of the status fail while a topic is missing, and must not delay the indexer's queries. */
+  /** Only for the status: its queries fail while a topic is missing, and must not delay the indexer's. */
   readonly source: KafkaSource
   own(): OwnState
 }
 
 type Timing = { readonly clock: () => number; readonly signal: AbortSignal }
 
-/** Polls the engines until `signal` aborts. */
 export function observe({ config, source, elasticsearch, redis, own }: ObserveOptions, timing: Timing): Observer {
   const { clock, signal } = timing
-  /** Repeats a query, one call at a time. Returns a function that returns the newest result. */
+  /** Repeats a query, one call at a time. The returned function returns the newest result. */
   const poll = <T>(query: () => Promise<T>, everyMs = pollMs): (() => Answer<T> | undefined) => {
     let latest: Answer<T> | undefined
     const run = async (): Promise<void> => {
@@ -97,7 +95,6 @@ export function observe({ config, source, elasticsearch, redis, own }: ObserveOp
 const followersOfDay = (redis: Stores['redis'], nowMs: number, signal: AbortSignal): Promise<Followers> =>
   readFollowers(redis, toInstant(nowMs - dayMs), maxFollowers, signal)
 
-/** Repeats an expensive query only when its result is requested, one call at a time. */
 function onDemand<T>(
   query: (deadline: AbortSignal) => Promise<T>,
   { clock, signal }: Timing,
@@ -120,7 +117,7 @@ function onDemand<T>(
   }
 }
 
-/** Every record of the partition that was appended before this time (epoch ms) is searchable; undefined if no time is published. */
+/** Every record appended before this time (epoch ms) is searchable; undefined if no time is published. */
 export type VisibleMs = (partition: TopicPartition) => number | undefined
 
 const visibleIn = (config: Config, times: VisibleTimes | undefined): VisibleMs => {
@@ -130,11 +127,10 @@ const visibleIn = (config: Config, times: VisibleTimes | undefined): VisibleMs =
 }
 
 export type PartitionLag = WatchedPartition & {
-  /** An upper bound of the age of the oldest record that is not visible; undefined if no time is published (account keys). */
+  /** An upper bound of the age of the oldest invisible record; undefined if no time is published (account keys). */
   readonly behindSeconds: number | undefined
 }
 
-/** The lags at the time of a survey. */
 export const lagsOf = (
   { value: { partitions }, atMs }: Answer<WatchedGroup>,
   visibleMs: VisibleMs,
@@ -145,6 +141,5 @@ export const lagsOf = (
     return { ...partition, behindSeconds: partition.behindRecords === 0 ? 0 : ageSeconds }
   })
 
-/** Empty if the last survey is too old, since Kafka does not answer. */
 export const currentLags = ({ group, visibleMs }: Observed, nowMs: number): readonly PartitionLag[] =>
   group !== undefined && nowMs - group.atMs <= staleMs ? lagsOf(group, visibleMs) : []

@@ -5,7 +5,7 @@ import type { GenerationRunner } from '../generations/generationRunner.ts'
 
 /**
  * What stops records of this indexer:
- * - `write`: Elasticsearch has not stored a record for `forMs`, `name` says which;
+ * - `write`: Elasticsearch has not stored the record `name` for `forMs`;
  * - `dead letter`: the record at `offset` cannot be indexed, and Kafka refuses its dead letter;
  * - `batch`: the record batch at `offset` cannot be decoded.
  */
@@ -20,9 +20,9 @@ export type OwnState = {
   readonly watermarkMs: number | undefined
   readonly clockOffsetMs: number | undefined
   readonly obstacles: readonly Obstacle[]
-  /** The owned partitions. `isPaused`: the next record batch cannot be decoded, or the breaker of the topic pauses records. */
+  /** The owned partitions. `isPaused`: by a batch that cannot be decoded, or by the breaker of the topic. */
   readonly partitions: readonly (TopicPartition & { readonly isPaused: boolean })[]
-  /** The topics of which nearly all records are rejected. */
+  /** Nearly all records of these topics are rejected. */
   readonly pausedTopics: readonly string[]
   readonly hasAppendTimes: boolean
   readonly generation: number | undefined

@@ -2,17 +2,16 @@ import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { Pace } from '../../src/core/model/pace.ts'
 import type { GroupSurvey, SurveyedPartition } from './surveyGroup.ts'
 
-/** A partition, and what successive surveys show of it. */
 export type WatchedPartition = SurveyedPartition & {
-  /** Its last commit was not before this time (epoch ms); undefined while that is unknown. A round of publishing ends with a commit. */
+  /** Its last commit was not before this time (epoch ms); undefined if unknown. A round of publishing ends with a commit. */
   readonly committedAtMs: number | undefined
-  /** Since when (epoch ms) its position has not moved although records wait; undefined otherwise. */
+  /** Since when (epoch ms) its position has not moved although records wait. */
   readonly standsSinceMs: number | undefined
 }
 
 export type WatchedGroup = Omit<GroupSurvey, 'partitions'> & {
   readonly partitions: readonly WatchedPartition[]
-  /** How many records a second indexers have processed, and producers appended, of late. Undefined until that is known. */
+  /** Of late, by all indexers and producers; undefined until known. */
   readonly processedPerSecond: number | undefined
   readonly appendedPerSecond: number | undefined
 }
@@ -20,7 +19,7 @@ export type WatchedGroup = Omit<GroupSurvey, 'partitions'> & {
 type Seen = Pick<SurveyedPartition, 'position' | 'coveredUntilMs'> &
   Pick<WatchedPartition, 'committedAtMs' | 'standsSinceMs'>
 
-/** Compares each survey with the one before. Kafka itself does not say when an offset was committed. */
+/** Compares successive surveys: Kafka does not say when an offset was committed. */
 export class ProgressWatch {
   #seen = new Map<string, Seen>()
   readonly #processed = new Pace()

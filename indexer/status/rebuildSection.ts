@@ -3,7 +3,7 @@ import { type RebuildPhase, type ReportedRebuild, rebuildPhases } from '../../sr
 import { clockText, count, counted, duration } from './format.ts'
 import type { RebuildState } from './rebuildState.ts'
 
-/** A sign of life that is older (s) than a rebuild and this process usually wait is shown. */
+/** A sign of life that is older (s) is shown. */
 const usualSilenceSeconds = 8
 
 export function rebuildSection(rebuild: RebuildState | undefined, nowMs: number): Html {
@@ -39,7 +39,6 @@ const phaseText = (phase: RebuildPhase): string =>
 
 type Fact = readonly [name: string, value: string]
 
-/** What `done` counts: the topics are read by records, generations are compared by documents. */
 const nounOf = (phase: RebuildPhase): 'Records read' | 'Documents compared' =>
   phase === 'fill' ? 'Records read' : 'Documents compared'
 

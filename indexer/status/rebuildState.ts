@@ -6,8 +6,7 @@ import type { GroupSurvey } from './surveyGroup.ts'
  * - `running`: a process has stored its progress of late, or reads the topics. `helpers`: the members beside it;
  * - `left`: a rebuild was killed, or has failed, and its generation is unfinished.
  *
- * `readShare`: the part of the records that the new generation has, 0 to 1. `report`: what the rebuild has stored last, and `ageMs` how long ago; undefined if
- * that is lost or too old.
+ * `readShare`: the part of the records that the new generation has, 0 to 1. `report`: what the rebuild has stored last; undefined if that is lost or too old.
  */
 export type RebuildState =
   | { readonly kind: 'none' }
@@ -18,7 +17,7 @@ export type RebuildState =
       readonly report: ReportedRebuild | undefined
     }
 
-/** Several times as long (ms) as a rebuild, and this process, wait between two reports. */
+/** Several times the interval (ms) of reports. */
 const aliveMs = 15_000
 
 /** `own`: the number of the generation that this indexer writes. Undefined while nothing is known. */
@@ -36,7 +35,7 @@ export function rebuildStateOf(
   if (isAlive || survey?.isRunning === true)
     return { kind: 'running', readShare, helpers: Math.max(0, members - 1), report }
   if (group === undefined) return undefined
-  // A rebuild that has died before it made a generation, or after this generation served, has left nothing to continue.
+  // A rebuild that died before it made a generation, or after this generation served, has left nothing to continue.
   const isUnfinished = report !== undefined && report.phase !== 'prepare' && (report.generation ?? 0) > (own ?? 0)
   return survey === undefined && !isUnfinished ? { kind: 'none' } : { kind: 'left', readShare, helpers: 0, report }
 }

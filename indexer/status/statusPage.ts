@@ -28,7 +28,7 @@ type Sources = Observer & {
   readonly clock: () => number
 }
 
-/** The status page, a redirect to it from `/`, and its files. All URLs are relative, so that a proxy can serve them below any path. */
+/** All URLs are relative, so that a proxy can serve the page below any path. */
 export function statusPages(sources: Sources): AdminPages {
   const page = async (query: URLSearchParams): Promise<PlainAnswer> => {
     const body = String(await statusPage(sources, query.get('refresh') !== 'off'))

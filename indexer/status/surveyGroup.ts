@@ -6,15 +6,14 @@ import { readTag } from '../generations/generation.ts'
 import { type CommittedOffset, fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, sourceTopics } from '../topics.ts'
 
-/** A partition as its ends and the commits of the indexers show it. */
 export type SurveyedPartition = TopicPartition & {
   readonly position: bigint
   readonly behindRecords: number
-  /** The id of its indexer; undefined without one. */
+  /** Undefined if no indexer owns it. */
   readonly owner: string | undefined
-  /** The last commit is not older than this (epoch ms); undefined if it does not tell. */
+  /** As committed (epoch ms). */
   readonly coveredUntilMs: number | undefined
-  /** As its commit says: another log than the indices were read from; or Kafka may have removed a deletion before it was read. */
+  /** As committed: another log than the indices were read from; or Kafka may have removed unread deletions. */
   readonly isReplaced: boolean
   readonly mayLackDeletions: boolean
 }
@@ -23,10 +22,7 @@ export type GroupSurvey = {
   readonly partitions: readonly SurveyedPartition[]
   readonly indexers: readonly Pick<DescribedMember, 'id' | 'host'>[]
   readonly deadLetters: number
-  /**
-   * A rebuild that reads, or was left unfinished. `members`: the processes that read the topics for it; `progress`: the part of the records that it has
-   * processed, 0 to 1.
-   */
+  /** A rebuild that reads, or was left unfinished. `members`: its reading processes; `progress`: the part of the records that was processed, 0 to 1. */
   readonly rebuild: { readonly isRunning: boolean; readonly members: number; readonly progress: number } | undefined
 }
 
@@ -45,7 +41,7 @@ export async function surveyGroup(source: KafkaSource, config: Config, serving: 
   const owners = new Map(
     members.flatMap(({ id, partitions }) => partitions.map((partition) => [partitionName(partition), id] as const)),
   )
-  // Other commits of the rebuild group are from a rebuild that has ended.
+  // Other commits are from a rebuild that has ended.
   const commitsOfRebuild = [...rebuilt].filter(([, { generation }]) => (readTag(generation)?.number ?? 0) > serving)
   const isRunning = rebuilding.length > 0
   const progress = progressOf(commitsOfRebuild, ends, config)
@@ -58,7 +54,7 @@ export async function surveyGroup(source: KafkaSource, config: Config, serving: 
         behindRecords: Math.max(0, Number(high - position)),
         coveredUntilMs: commit?.coveredUntilMs || undefined,
         isReplaced: commit?.log.isReplaced ?? false,
-        // The deletion of an account key is found by a replay, without an operator.
+        // A replay finds the deletion of an account key, without an operator.
         mayLackDeletions: commit?.coveredUntilMs === notCovered && documentTopics(config).includes(topic),
       }
     }),

@@ -8,7 +8,6 @@ import type { OwnState } from './ownState.ts'
 export const badge = (level: Level, text: string): Html =>
   html`<span class="badge" data-variant="${level}">${text}</span>`
 
-/** The numbers of the indexers on the page, by id; the same as long as none comes or goes. */
 const numbersOf = (indexers: readonly { readonly id: string }[]): ReadonlyMap<string, number> =>
   new Map(
     indexers
@@ -17,13 +16,13 @@ const numbersOf = (indexers: readonly { readonly id: string }[]): ReadonlyMap<st
       .map((id, at) => [id, at + 1]),
   )
 
-/** The id of this process in the group; undefined while it owns no partition. */
+/** Undefined while this process owns no partition. */
 function ownId(own: OwnState, lags: readonly PartitionLag[]): string | undefined {
   const owned = new Set(own.partitions.map(partitionName))
   return lags.find((lag) => owned.has(partitionName(lag)))?.owner
 }
 
-/** Every round of publishing ends with a commit, also without new records. An indexer that has not committed for this time (s) is marked as failing. */
+/** An indexer that has not committed for this time (s) is marked as failing: every round ends with a commit. */
 const silentSeconds = 30
 
 export function indexersTable(own: OwnState, { group, visibleMs }: Observed, nowMs: number): Html {
