@@ -1,10 +1,10 @@
 import type { GenerationTag } from '../../src/core/elasticsearch/indices.ts'
 import type { FoundGeneration, Generation, GenerationId } from './generation.ts'
 
-/** Indexers create generations with odd numbers, rebuilds with even ones: so neither creates nor continues a generation of the other. */
+/** Indexers create odd numbers, rebuilds even ones: so neither creates nor continues a generation of the other. */
 const isOfRebuild = (number: number): boolean => number % 2 === 0
 
-/** The next number above all `generations`: even for a rebuild, odd for an indexer. */
+/** The next number: even for a rebuild, odd for an indexer. */
 export function numberAbove(generations: readonly Pick<GenerationId, 'number'>[], isForRebuild: boolean): number {
   const next = 1 + Math.max(0, ...generations.map(({ number }) => number))
   return isOfRebuild(next) === isForRebuild ? next : next + 1
@@ -50,11 +50,8 @@ export function chooseGeneration(
 }
 
 /**
- * What a rebuild does with a generation that it finds at its start:
- * - `keep`: it serves;
- * - `fill`: an earlier rebuild has left it unfinished;
- * - `reconcile and remove`: it served before, and may have documents that the serving one lacks;
- * - `remove`: any other.
+ * What a rebuild does with a generation that it finds. `fill`: continues what an earlier rebuild has left unfinished. `reconcile and remove`: it served before,
+ * and may have documents that the serving one lacks.
  */
 export function decideLeftOver(
   { number, complete, hasCurrentMappings }: Pick<FoundGeneration, 'number' | 'complete' | 'hasCurrentMappings'>,

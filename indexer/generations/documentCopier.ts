@@ -11,7 +11,7 @@ import { asCarriedOver, type Documents, type DocumentWrite, renewSearchMembers }
 import type { CommandTools } from '../engineCommand.ts'
 import type { Generation } from './generation.ts'
 
-/** A document without its source. A detail document has only id and version. */
+/** A detail document has only id and version. */
 export type DocumentState = {
   readonly id: DocumentId
   readonly version: number
@@ -32,10 +32,9 @@ export class DocumentCopier {
   readonly #replaced: ReadonlySet<EntityType>
   readonly #request: RequestOptions
   readonly #writer: BulkWriter
-  /** Rejects at a bug of the writer, or when the signal aborts. */
   readonly #stopped = Promise.withResolvers<never>()
 
-  /** `replaced`: the types whose topics were replaced. Their list documents are copied without positions. */
+  /** `replaced`: the types whose list documents are copied without positions: their topics were replaced. */
   constructor(tools: CopierTools, from: Generation, to: Generation, replaced: ReadonlySet<EntityType>) {
     const { elasticsearch, report, signal } = tools
     this.#tools = tools
@@ -124,7 +123,7 @@ export class DocumentCopier {
 
 export const idOf = ({ id }: Pick<DocumentState, 'id'>): DocumentId => id
 
-/** A stored source is on one line, as it was sent: so it is valid in a bulk request. */
+/** A stored source is on one line: so it is valid in a bulk request. */
 const writeOf = (kind: DocumentKind, { id, version, source }: StoredDocument): DocumentWrite => ({
   kind,
   id,

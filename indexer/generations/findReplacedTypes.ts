@@ -48,7 +48,7 @@ export async function findReplacedTypes(
   return types
 }
 
-/** The partitions from which the serving generation was read. `statesInRedis`: `partitionName` → `logStateText`. */
+/** `statesInRedis`: `partitionName` → `logStateText`. */
 async function partitionsReadFor(
   { config, source, elasticsearch, signal }: CommandTools,
   serving: Generation,

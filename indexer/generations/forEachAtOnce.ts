@@ -1,6 +1,6 @@
 /**
  * Calls `work` for each item, for at most `maxAtOnce` at a time. After the first error, calls `onFirstError`, which is to end the work on the other items,
- * waits until it has ended, and rejects with the error.
+ * starts no further item, waits until all work has ended, and rejects with that error.
  */
 export async function forEachAtOnce<Item>(
   items: readonly Item[],

@@ -8,9 +8,9 @@ import type { DocumentCopier, DocumentState } from './documentCopier.ts'
 import type { Generation } from './generation.ts'
 import type { SwitchLock } from './switchLock.ts'
 
-/** If more entities of a type are missing, their topic has probably lost records. */
+/** With more absent entities of a type, its topic has probably lost records. */
 const maxAbsent = 1_000_000
-/** Between two extensions of the lock of the switch. */
+/** Between two extensions of the lock. */
 const entitiesPerBatch = 500
 
 /**
@@ -23,10 +23,7 @@ const entitiesPerBatch = 500
 export class ForgottenEntities {
   readonly #tools: CommandTools
   readonly #hasCarriedOver: Generation['hasCarriedOver']
-  /**
-   * The noted entities of each topic. A topic that may lack records of live entities is left out: a replaced one, or one with another `cleanup.policy` than
-   * `compact`.
-   */
+  /** The noted entities, without topics that may lack records of live ones: replaced topics, and those with another `cleanup.policy` than `compact`. */
   readonly #absent: readonly { readonly topic: string; readonly type: EntityType; readonly ids: Set<DocumentId> }[]
 
   constructor(
@@ -44,7 +41,7 @@ export class ForgottenEntities {
     })
   }
 
-  /** To be called for each document that the new generation lacks. Returns false if it is to be copied at once. */
+  /** Called for each document that the new generation lacks. Returns false if it is to be copied at once. */
   postponesCopy(kind: DocumentKind, { id, version, logPosition }: DocumentState): boolean {
     const absent = this.#absent.find(({ type }) => type === entityTypeOf(kind))
     if (absent === undefined || version === deletedRevision) return false
@@ -88,7 +85,7 @@ export class ForgottenEntities {
 
   /**
    * Writes tombstones of the noted entities without a record, unless the new generation has their documents now: their records were appended during
-   * `copyWithRecord`. To be called once the new generation has every record. Resolves with the number of tombstones.
+   * `copyWithRecord`. To be called once the new generation has every record.
    */
   async drop(copier: DocumentCopier, deletedAtMs: number, lock: SwitchLock): Promise<number> {
     let allTombstones = 0

@@ -12,7 +12,7 @@ import type { SwitchLock } from './switchLock.ts'
 
 const documentsPerRequest = 2_000
 
-/** Of an entity, as its list document in the new generation has it. */
+/** As the list document in the new generation has it. */
 type ListState = { readonly id: DocumentId; readonly version: number; readonly position: LogPosition }
 
 /** Partition → an offset: the states from records below it were, or are to be, compared. */
@@ -91,7 +91,6 @@ export class FormerDeadLetters {
     return offsetOf(position) < (this.#comparedBelow.get(type)?.get(partitionOf(position)) ?? 0)
   }
 
-  /** From `start` (inclusive) to `end` (exclusive). */
   async *#readStates(type: EntityType, start: EndOffsets, end: EndOffsets): AsyncGenerator<ListState[]> {
     const ranges = [...end].flatMap(([partition, endOffset]) => {
       const startOffset = start.get(partition) ?? 0
@@ -111,7 +110,6 @@ export class FormerDeadLetters {
       yield documents.map(({ id, version, fields }) => ({ id, version, position: positionIn(fields) }))
   }
 
-  /** Without entities that have no list document or no position. */
   async #statesOf(type: EntityType, ids: readonly DocumentId[]): Promise<ListState[]> {
     const [list] = kindsOf[type]
     const index = this.#to.indices[list]
@@ -123,7 +121,6 @@ export class FormerDeadLetters {
     })
   }
 
-  /** The entities of which the old generation has no list or detail document, or a lower version. */
   async #lackedOf(type: EntityType, states: readonly ListState[]): Promise<DocumentId[]> {
     const ids = states.map(({ id }) => id)
     const lacked = new Set<DocumentId>()

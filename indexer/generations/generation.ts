@@ -32,7 +32,7 @@ export type Generation = GenerationId & {
   /** Whether the read aliases point to all of its indices, and to no others. */
   readonly isServing: boolean
   readonly hasWriteAliases: boolean
-  /** Whether it ever had every record from before the watermark. False if one of its indices was created again since. */
+  /** Whether it has ever served, and so had every record below the watermark. False if an index was created again since. */
   readonly hasServed: boolean
   /** From templates of the cluster: with them, the generation would lose documents or parts of them. */
   readonly foreignSettings: readonly string[]
@@ -43,7 +43,6 @@ type FoundIndices = Pick<Generation, 'number' | 'hasCurrentMappings'> & {
   readonly indices: readonly FoundIndex[]
 }
 
-/** `complete` is undefined while an index is missing. */
 export type FoundGeneration = FoundIndices & { readonly complete: Generation | undefined }
 
 /** `tag`, as `4-0123456789abcdef`: number and a hash, which changes if an index is created again or restored. */
@@ -129,7 +128,6 @@ export const servedAlias = (prefix: string, number: number): string => `${prefix
 
 const hasAlias = ({ state }: FoundIndex, alias: string): boolean => state.aliases?.[alias] !== undefined
 
-/** Describes a lifecycle, and a disabled or filtered `_source`. */
 export function foreignSettings(name: string, { settings = {}, mappings = {} }: estypes.IndicesIndexState): string[] {
   const lifecycle = settings.index?.lifecycle?.name
   const { enabled = true, includes = [], excludes = [] } = mappings._source ?? {}

@@ -33,9 +33,8 @@ type GenerationRunnerDeps = Stores & {
   readonly log: Logger
   /** Epoch ms. */
   readonly clock: () => number
-  /** Aborts when the process is to stop. */
   readonly stopping: AbortSignal
-  /** Aborts later, once the records in flight are published. */
+  /** Aborts after `stopping`, once the records in flight are published. */
   readonly closing: AbortSignal
   /** Ends the process with an error. */
   fail(error: unknown): void
@@ -79,7 +78,6 @@ export class GenerationRunner {
     }
   }
 
-  /** Without append times of the document topics, there is no watermark. */
   get hasAppendTimes(): boolean {
     return this.#rules.hasAppendTimes
   }
@@ -170,7 +168,6 @@ export class GenerationRunner {
       const hasUnchecked = pipeline
         .documentPartitions()
         .some(({ log: readLog, offsets }) => readLog.isUnchecked(offsets.progress().position))
-      // After a failed check, the next one is not sooner than usual.
       const isDueAtOnce = hasUnchecked && !hasFailed
       if (endSignal.aborted || (performance.now() < nextCheckMs && !isDueAtOnce)) continue
       try {
@@ -211,10 +208,7 @@ export class GenerationRunner {
     }
   }
 
-  /**
-   * `written.left` aborts once the generation is not to be written any more. While Elasticsearch does not answer, writing goes on. `hadAppendTimes`: when the
-   * process started.
-   */
+  /** `written.left` aborts once the generation is not to be written any more. While Elasticsearch does not answer, writing goes on. */
   async #watch(written: WrittenGeneration, endSignal: AbortSignal, hadAppendTimes: boolean): Promise<void> {
     const { source, config, fail } = this.#deps
     for (let checks = 1; !endSignal.aborted; checks++) {

@@ -161,9 +161,8 @@ export class Generations {
 
   /**
    * Makes a generation serve, in one request: moves the read aliases, replaces a rebuild's write aliases by those of indexers, and removes those of lower
-   * generations. Rejects with `AliasesMoved`, without any change, if another process has meanwhile
-   * - removed a write alias of the rebuild;
-   * - moved a read alias, if `isSwitch`: a rebuild has switched in Redis, and this call moves its aliases.
+   * generations. `isSwitch`: a rebuild has switched in Redis, and this call moves its aliases. Rejects with `AliasesMoved`, without any change, if another
+   * process has removed a write alias of the rebuild or, if `isSwitch`, moved a read alias.
    */
   async serve({ number }: Pick<Generation, 'number'>, isSwitch = false): Promise<void> {
     const generations = await this.find()
@@ -196,17 +195,15 @@ export class Generations {
     })
   }
 
-  /** Adds the write aliases of indexers again. */
   async restoreWriteAliases({ indices }: Pick<Generation, 'indices'>): Promise<void> {
     await this.#updateAliases(
       Object.values(indices).map((index) => ({ add: { index, alias: writeAliasOf(index), is_write_index: true } })),
     )
   }
 
-  /** Resolves once the writes in flight have ended on every shard. */
   async #blockWrites(indices: readonly PhysicalIndex[]): Promise<void> {
     for (const index of indices) {
-      // `shards_acknowledged` is false for an index that a killed rebuild has left with the block.
+      // `shards_acknowledged` is not checked: it is false for an index that a killed rebuild has left with the block.
       const blocked = await this.#client.indices.addBlock({ index, block: 'write', ...this.#waits }, this.#options)
       if (!blocked.acknowledged) throw new Error(`writes to ${index} may still be under way: run the rebuild again`)
     }
@@ -239,7 +236,7 @@ function expectAcknowledged({ acknowledged }: estypes.AcknowledgedResponseBase):
 const isError = (error: unknown, text: string): boolean =>
   error instanceof errors.ResponseError && error.message.includes(text)
 
-/** Handles an error: ignores it if an index of this generation is missing, because another rebuild has removed it. */
+/** A handler that ignores an error if an index of this generation is missing: another rebuild has removed it. */
 export const unlessRemoved =
   ({ indices }: Pick<Generation, 'indices'>) =>
   (error: unknown): undefined => {

@@ -22,7 +22,7 @@ import { switchOver } from './switchOver.ts'
 
 /** A comparison of so few documents may be repeated while the lock of the switch stops the watermark. */
 const smallPassDocuments = 5_000
-/** After the switch, requests that began before it open no more searches of the old indices than for so long. */
+/** A request that began before the switch may open a search of the old indices for so long. */
 const graceMs = 10_000
 const readersDeadlineMs = 600_000
 const readersPollMs = 1_000
@@ -71,14 +71,14 @@ async function rebuildAlone(options: CommandTools, progress: Pick<RebuildReport,
   if (serving === undefined) throw new Error('no indices serve yet: an indexer builds the first ones by itself')
   const rules = await readTopicRules(source, config)
   const replaced = await findReplacedTypes(options, serving, rules)
-  // 3. Removes left-over generations. Another rebuild may have switched meanwhile.
+  // 3. Another rebuild may have switched meanwhile.
   const remaining = await pruneLeftOver(options, serving, rules, replaced)
   if ((await generations.serving())?.tag !== serving.tag)
     throw new Error(`generation ${serving.number} does not serve any more: run the rebuild again`)
-  // 4. Creates the new generation, or takes over an unfinished one.
+  // 4. Creates the new generation, or continues an unfinished one.
   const unfinished = remaining.find((generation) => decideLeftOver(generation, serving) === 'fill')
   const number = unfinished?.number ?? numberAbove(remaining, true)
-  // The id of this rebuild: in the write aliases, and of the owner of the lock.
+  // The id of this rebuild: it is in the write aliases, and owns the lock of the switch.
   const holder = randomUUID()
   const target = await generations.fill(number, holder)
   report.step(`generation ${number} is built beside generation ${serving.number}`)
@@ -99,14 +99,14 @@ async function rebuildAlone(options: CommandTools, progress: Pick<RebuildReport,
     const reconciliation = new Reconciliation(toolsUntilFailed, serving, target, replaced)
     await reconcileAll(toolsUntilFailed, reconciliation, forgottenEntities)
     const formerDeadLetters = new FormerDeadLetters(toolsUntilFailed, serving, target, replaced)
-    // Most is compared now, without the lock of the switch; the rest in step 7, with it.
+    // Most is compared now; the rest in step 7, under the lock of the switch.
     await formerDeadLetters.compare(pipeline.visible(), undefined)
     // 7. Switches readers.
     progress.enter('switch')
     const parts = { holder, pipeline, reconciliation, forgottenEntities, formerDeadLetters }
     await switchOver({ tools: toolsUntilFailed, ...parts })
   } catch (error) {
-    // After a bug in the pipeline, this error only says that the signal has aborted. The bug itself is to be thrown.
+    // After a bug in the pipeline, this error only says that the signal has aborted: throws the bug.
     failure.signal.throwIfAborted()
     await pipeline.stop()
     if (error instanceof MixedLogs) await removeFilled(options, target)
@@ -121,8 +121,8 @@ async function rebuildAlone(options: CommandTools, progress: Pick<RebuildReport,
 }
 
 /**
- * Removes generations that interrupted rebuilds have left, and unfinished indices of other releases. If one has served, first copies the documents that the
- * serving one lacks, except those of deleted entities (`ForgottenEntities`). Returns the generations that are not removed.
+ * Removes what interrupted rebuilds have left, and unfinished indices of other releases. From one that has served, first copies the documents that the serving
+ * one lacks, except those of deleted entities. Returns what is not removed.
  */
 export async function pruneLeftOver(
   options: CommandTools,
@@ -157,7 +157,6 @@ async function reconcileAll(
   reconciliation: Reconciliation,
   forgottenEntities: ForgottenEntities,
 ) {
-  // Missing documents may be of deleted entities: they are copied once their topic has shown a record of the entity.
   const { compared, copied } = await reconciliation.pass((kind, old) => forgottenEntities.postponesCopy(kind, old))
   options.report.step(`${compared} documents compared, ${copied} copied`)
   await forgottenEntities.copyWithRecord(reconciliation.copier)

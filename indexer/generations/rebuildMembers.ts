@@ -16,10 +16,8 @@ import { generationsOf, RebuildPipeline, removeFilled } from './rebuildPipeline.
 /** Counted from the last renewal: members stop soon after the rebuild was killed. */
 const announcementLifeMs = 6_000
 const renewalMs = 1_500
-/** How often a member reads whether a rebuild is announced. */
 const waitPollMs = 1_000
 const fillPollMs = 250
-/** How often a member checks that neither the generation nor a log was replaced. */
 const checkMs = 5_000
 /** A member ends after so long without an announced rebuild. A killed rebuild is usually started again sooner. */
 const idleDeadlineMs = 120_000
@@ -39,7 +37,6 @@ export function announceToMembers(redis: RedisConnection, rebuild: AnnouncedRebu
   return {
     withdraw: async () => {
       clearInterval(renewal)
-      // If Redis does not answer, the announcement expires.
       await withdrawRebuild(redis, rebuild).catch(() => undefined)
     },
   }

@@ -82,7 +82,6 @@ export class RebuildPipeline {
     return this.#pipeline.documentPartitions().some(({ coverage }) => coverage.mayHaveMissed)
   }
 
-  /** Of the partitions that this process owns. */
   visible(): readonly VisiblePartition[] {
     return this.#pipeline.publisher.visible()
   }
@@ -176,10 +175,7 @@ export class RebuildPipeline {
     await untilCommittedPast(this.#tools, serving, targets, limit)
   }
 
-  /**
-   * For a wait without a deadline, which fails if something disturbs the rebuild. Example: another rebuild has switched, so that indexers commit no more for
-   * the generation that this one waits for.
-   */
+  /** For a wait without a deadline, which fails if something disturbs the rebuild. Example: another rebuild has switched. */
   whileUndisturbed(): WaitLimit {
     const afterPoll = async (waitedMs: number): Promise<void> => {
       if (waitedMs % checkMs === 0) await this.expectUndisturbed()

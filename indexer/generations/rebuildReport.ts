@@ -13,7 +13,6 @@ const storeEveryMs = 1_500
 
 /** Reports a rebuild to the terminal and, by Redis, to the status pages. */
 export class RebuildReport {
-  /** Its progress is also stored. */
   readonly terminal: TerminalReport
   readonly #redis: RedisConnection
   readonly #clock: () => number

@@ -65,7 +65,7 @@ export class Reconciliation {
     return this.#startedWrites
   }
 
-  /** `writes`: a value of `startedWrites`. A copy of a shard may get a write late, so that only a later pass compares it. */
+  /** `writes`: a value of `startedWrites`. */
   hasCompared(writes: ReadonlyMap<string, number>): boolean {
     return [...writes].every(([shard, lastWrite]) => {
       // After a failover, the new primary may lack the highest sequence numbers: these writes are lost, and not waited for.

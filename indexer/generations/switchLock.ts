@@ -7,7 +7,6 @@ const maxLockMs = 10_000
 const renewalMs = 2_500
 /** Without a call of `extend` (30 s). A step without progress must not stop the watermark for ever. */
 const maxRenewals = 12
-/** Of each wait under the lock. */
 const waitDeadlineMs = 20_000
 
 /**
@@ -29,7 +28,7 @@ export class SwitchLock {
     }, renewalMs)
   }
 
-  /** Also renews the lock in the background. Throws if another rebuild owns it. */
+  /** Throws if another rebuild owns the lock. */
   static async acquire(redis: RedisConnection, holder: string): Promise<SwitchLock> {
     if (!(await acquireSwitchLock(redis, holder, maxLockMs))) throw new Error('another rebuild is switching')
     return new SwitchLock(redis, holder)

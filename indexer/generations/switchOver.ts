@@ -23,7 +23,6 @@ const aliasesPollMs = 1_000
 
 type SwitchParts = {
   readonly tools: CommandTools
-  /** The id of the rebuild. */
   readonly holder: string
   readonly pipeline: RebuildPipeline
   readonly reconciliation: Reconciliation
@@ -115,8 +114,8 @@ async function passUntilCompared(
 }
 
 /**
- * Stores, for each type, the key that seals cursors. With the key of the old generation, followers go on. With a new one, their cursors are refused, and they
- * start anew. That is necessary if
+ * Stores, for each type, the key that seals cursors: that of the old generation, with which followers go on, or a new one, which refuses their cursors, so that
+ * they start anew. A new one is necessary if
  * - `hasMissed`: followers lack a deletion, or a state at a position that they have passed;
  * - the old generation may have missed a deletion (`knowsDeletions`);
  * - a log was replaced: the cursors have positions of the former log.
@@ -130,7 +129,6 @@ async function storeCursorKeys(
   const goesOn = !hasMissed && replaced.size === 0 && (await knowsDeletions(redis, from.tag))
   // Not the keys in the new indices: a killed rebuild may have replaced them by those of the old generation.
   const cursorKeys = goesOn ? from.cursorKeys : { forms: newCursorKey(), submissions: newCursorKey() }
-  // What an earlier rebuild has carried over still has no position of the new log.
   const isCarriedOver = (type: EntityType): boolean => from.hasCarriedOver[type] || replaced.has(type)
   const hasCarriedOver = { forms: isCarriedOver('forms'), submissions: isCarriedOver('submissions') }
   await generations.storeMeta(to, { cursorKeys, hasCarriedOver })

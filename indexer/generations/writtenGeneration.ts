@@ -19,7 +19,7 @@ type CommittedTags = Readonly<Record<'own' | 'ofRebuild', readonly (string | und
 const requestTimeoutMs = 30_000
 
 /**
- * The generation that this indexer writes. If the former one was lost (deleted, or restored from an older snapshot), it is a new one. That one does not serve
+ * The generation that this indexer writes. If the former one was lost (deleted, or restored from an older snapshot), it is a new one, which does not serve
  * until all partitions are read to the ends that they had at the assignment.
  */
 export class WrittenGeneration {
@@ -64,7 +64,6 @@ export class WrittenGeneration {
     return opened
   }
 
-  /** Fails while requests do not search this generation. */
   health(): CheckOutcome {
     return this.#isBuilding ? failed(`generation ${this.generation.number} is being built from Kafka`) : passed
   }
@@ -77,7 +76,6 @@ export class WrittenGeneration {
     // False also if only the read aliases are lost: then the generation is opened again, which restores them.
     const servesOrIsBuilt = own?.isServing === true || (isBuilding && !generations.some(({ isServing }) => isServing))
     if (!servesOrIsBuilt || !own?.hasWriteAliases) this.#left.abort()
-    // Another indexer has made it serve.
     if (own?.isServing) this.#isBuilding = false
     return !this.left.aborted
   }
@@ -100,7 +98,6 @@ export class WrittenGeneration {
     return this.left.aborted ? 'retired' : 'continue'
   }
 
-  /** Whether Redis has fallen back to an older state, which names a lower generation. */
   #isAbove(serving: GenerationTag): boolean {
     const id = readTag(serving)
     return id !== undefined && !this.#isBuilding && id.number < this.generation.number
@@ -122,7 +119,7 @@ type ChosenGeneration = {
   readonly generation: Generation
   /** Undefined if Redis named none. */
   readonly servingTag: GenerationTag | undefined
-  /** Whether it has every record below the present watermark, so that it may serve at once. */
+  /** Whether it has every record below the present watermark. */
   readonly coversWatermark: boolean
 }
 

@@ -11,13 +11,11 @@ import { type ComparedRecord, type DocumentComparison, deadLetterVersion, stored
 import { hasPartition } from './share.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
-/** A partition at the start of the verification, and what was read of it since. */
 type ComparedPartition = TopicPartition & {
-  /** Of its first record. */
   readonly low: Offset
   /** Indexers have committed every record below it for the serving generation. */
   readonly committed: Offset
-  /** Its end. */
+  /** The end of the partition when the verification started. */
   readonly high: Offset
   /** After the last record that was read. */
   next: bigint
@@ -53,6 +51,7 @@ export class CommittedTopics {
       groupId: config.CONSUMER_GROUP,
       rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP),
       generationOf: () => generation,
+      // Replaced logs are not searched for.
       storedLogs: new Map(),
       logStatesOfDocuments: async () => new Map(),
       clock: Date.now,
@@ -118,7 +117,7 @@ export class CommittedTopics {
     await this.#readFurther('records read', ({ committed }) => committed, comparison)
   }
 
-  /** Reads from where the last reading has ended to the present ends. `step`: its name in the progress. */
+  /** Reads from where the last reading has ended to the present ends. */
   async readAppended(step: string, comparison: DocumentComparison): Promise<void> {
     const { config, source } = this.#context
     const ranges = await source.offsetRanges(documentTopics(config))
@@ -164,7 +163,6 @@ export class CommittedTopics {
     report.progress(step, total, total)
   }
 
-  /** Undefined if the key names no entity, or one of another team than the context's. */
   #convert(record: SourceRecord, readPartition: ComparedPartition): ComparedRecord | undefined {
     const { team, config } = this.#context
     const { partition, offset } = record
@@ -193,8 +191,8 @@ export class CommittedTopics {
 /**
  * The lowest `changedAt` (epoch ms) that the documents of a record may have. To be called once for each record, in order: notes that it was read.
  * - If no offset is missing up to the record, this is its append time.
- * - Otherwise compaction may have removed an earlier record of the same content, and the documents have its append time. It was in a gap, so it was not
- *   appended before the records in front of the first gap: this is the latest append time of those, if that is lower.
+ * - Otherwise compaction may have removed, from a gap, an earlier record of the same content, and the documents have its append time. Records in front of the
+ *   first gap were appended before: this is the latest append time of those, if that is lower.
  */
 function changedAtLeast(partition: ComparedPartition, { offset, appendedAtMs }: SourceRecord): number {
   const isAfterGap = offset > partition.next

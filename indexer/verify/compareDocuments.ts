@@ -35,7 +35,6 @@ const digestBytes = 16
 const instantLength = '2026-11-21T10:00:00.000Z'.length
 /** Matches `","logPosition":42` after the time of a live document, and `"},"logPosition":42` after that of a tombstone. */
 const positionAfterTime = /^("\}?),"logPosition":\d+/
-/** The most characters that `positionAfterTime` matches. */
 const maxPositionLength = 40
 
 /**
@@ -61,7 +60,6 @@ export function contentOf(kind: DocumentKind, source: Buffer): Content {
   }
 }
 
-/** `afterTime`: the source after the time. It begins with the position, if there is one. */
 function withoutPosition(afterTime: Buffer): Buffer {
   const match = positionAfterTime.exec(afterTime.toString('latin1', 0, maxPositionLength))
   if (match === null) return afterTime
@@ -115,8 +113,8 @@ const entitiesPerPage = 200
 
 /**
  * Compares each document of a kind that is stored or expected with the records of its entity. Its version must be between the highest committed and the highest
- * appended revision: an index may be ahead of the commits. Its content must be that of the record with its version. Returns the entities with the lowest ids
- * above `:after`. `expected`: the digest for the document's version. `changedAtLeastMs`: the lowest time of change that it may have.
+ * appended revision: an index may be ahead of the commits. Its content must be that of the record with its version (`expected`). Returns the entities with the
+ * lowest ids above `:after`.
  */
 const judgement = (digestColumn: 'list' | 'detail'): string => `
   WITH page AS (
@@ -168,7 +166,6 @@ type Row = {
   readonly required: number
   readonly changedAtMs: number | null
   readonly changedAtLeastMs: number | null
-  /** Null if the document is right. */
   readonly problem: Mismatch | null
 }
 

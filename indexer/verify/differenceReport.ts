@@ -12,7 +12,7 @@ export type DifferenceKind =
   | (typeof accountKeyDifferences)[number]
   | Mismatch
   | `${Mismatch}-detail`
-  /** A detail document without list document. Only shares report it: they read detail documents by list documents. */
+  /** Only shares report it: they read detail documents by list documents. */
   | 'unlisted-detail'
 
 /** The most serious kinds first (`docs/runbook.md`). */

@@ -94,7 +94,6 @@ async function* readIndex(
 export const ofTeam = ({ team }: VerifyContext): estypes.QueryDslQueryContainer[] =>
   team === undefined ? [] : [{ term: { _routing: team } }]
 
-/** `partitions`: all of the topic. */
 function ofShare({ share }: VerifyContext, partitions: readonly number[]): estypes.QueryDslQueryContainer {
   const positionsIn = (partition: number): estypes.QueryDslQueryContainer => ({
     range: { logPosition: { gte: logPosition({ partition, offset: 0n }), lt: endOfPositions(partition) } },

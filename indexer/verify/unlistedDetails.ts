@@ -6,7 +6,6 @@ import type { DifferenceReport } from './differenceReport.ts'
 import { ofTeam } from './readIndices.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
-/** In a request that reads no sources. */
 const idsPerRequest = 2_000
 /** So many ids take a few megabytes. */
 const maxUnlisted = 20_000

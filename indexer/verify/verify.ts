@@ -46,8 +46,8 @@ export const command = new Command()
   })
 
 /**
- * Compares every document and every account key with the topics. Of several shares, each compares its partitions, and share 0 also the account keys. `lines`:
- * the listed differences, then the result. `result`: for `--json`. Rejects if indices, commits or Redis are incomplete, or were replaced meanwhile.
+ * Compares every document and every account key with the topics. Of several shares, each compares its partitions, and share 0 the account keys. `lines`: the
+ * differences, then the result. `result`: for `--json`. Rejects if indices, commits or Redis are incomplete, or were replaced meanwhile.
  */
 export async function verify(context: VerifyContext) {
   const differences = new DifferenceReport()
@@ -68,14 +68,13 @@ export async function verify(context: VerifyContext) {
 type DocumentCounts = {
   readonly documents: number
   readonly records: number
-  /** Offsets that were not committed at the start. */
   readonly uncommitted: number
 }
 
 /**
- * A record that indexers have committed must be indexed; a later record need not be.
+ * A record that indexers have committed must be indexed; a later one need not be.
  * 1. Reads the committed records, then the documents, then the records that were appended meanwhile.
- * 2. Compares. Reads the documents that differ once more: a write may have been under way.
+ * 2. Compares. Reads differing documents once more: a write may have been under way.
  * 3. If documents differed, reads the records that were appended meanwhile, and the dead letters. Reports what still differs.
  */
 export async function verifyDocuments(context: VerifyContext, differences: DifferenceReport): Promise<DocumentCounts> {
