@@ -11,13 +11,12 @@ import { asCarriedOver, type Documents, type DocumentWrite, renewSearchMembers }
 import type { CommandTools } from '../engineCommand.ts'
 import type { Generation } from './generation.ts'
 
-/** What two generations are compared by: a document without its source. A detail document has only id and version. */
+/** A detail document has only id and version. */
 export type DocumentState = {
   readonly id: DocumentId
   readonly version: number
-  /** The position of the record from which the document was made. */
   readonly logPosition?: number | undefined
-  /** The digest of that record's content; undefined for a tombstone. */
+  /** Of the record's content; undefined for a tombstone. */
   readonly digest?: string | undefined
 }
 
@@ -25,7 +24,7 @@ export type CopierTools = Pick<CommandTools, 'elasticsearch' | 'report' | 'signa
   readonly config: Pick<Config, 'INDEX_ANSWERS'>
 }
 
-/** Writes documents to a new generation (`to`), most of them copies from an old generation (`from`). */
+/** Writes documents to a new generation (`to`), most of them copies from an old one (`from`). */
 export class DocumentCopier {
   readonly #tools: CopierTools
   readonly #from: Generation
@@ -33,10 +32,9 @@ export class DocumentCopier {
   readonly #replaced: ReadonlySet<EntityType>
   readonly #request: RequestOptions
   readonly #writer: BulkWriter
-  /** Rejects at a bug of the writer, or when the signal aborts. */
   readonly #stopped = Promise.withResolvers<never>()
 
-  /** `replaced`: the types whose topics were replaced. Copies of their list documents get no positions of the former log. */
+  /** `replaced`: the types whose list documents are copied without positions: their topics were replaced. */
   constructor(tools: CopierTools, from: Generation, to: Generation, replaced: ReadonlySet<EntityType>) {
     const { elasticsearch, report, signal } = tools
     this.#tools = tools
@@ -47,11 +45,11 @@ export class DocumentCopier {
     this.#stopped.promise.catch(() => undefined)
     signal.addEventListener('abort', () => this.#stopped.reject(signal.reason), { once: true })
     this.#writer = new BulkWriter({
-      // `external_gte`: the content of the old generation also replaces the same version.
+      // `external_gte`: also replaces the same version.
       send: async (documents) => {
         const body = encodeBulk(to.writeAliases, documents, 'external_gte')
         const outcomes = await sendBulk(elasticsearch, body, documents, this.#request)
-        // If a write alias is missing while `to` serves, waits until an indexer restores it. Otherwise another rebuild has taken `to` over: throws.
+        // While `to` serves, an indexer restores a missing write alias. Before, a missing one means that another rebuild has taken `to` over: throws.
         return to.isServing ? outcomes : expectOwnIndices(outcomes)
       },
       ...bulkQueries(elasticsearch, to, this.#request),
@@ -64,7 +62,7 @@ export class DocumentCopier {
     })
   }
 
-  /** Copies documents from the old generation; higher versions in the new one stay. Returns how many of them the old generation has. */
+  /** Higher versions in the new generation stay. Returns how many of these documents the old one has. */
   async copy(kind: DocumentKind, ids: readonly DocumentId[]): Promise<number> {
     const { elasticsearch, config } = this.#tools
     const isOfFormerLog = isList(kind) && this.#replaced.has(entityTypeOf(kind))
@@ -80,7 +78,7 @@ export class DocumentCopier {
     return copied
   }
 
-  /** Writes the documents of which the new generation has no version. Returns how many. */
+  /** Returns how many documents the new generation lacked. */
   async addMissing(documents: Documents): Promise<number> {
     let added = 0
     for (const kind of documentKinds) {
@@ -93,7 +91,7 @@ export class DocumentCopier {
     return added
   }
 
-  /** The states of these documents in the new generation, by id; without those that it lacks. */
+  /** By id; without documents that the new generation lacks. */
   async storedStates(kind: DocumentKind, ids: readonly DocumentId[]): Promise<ReadonlyMap<DocumentId, DocumentState>> {
     const members = isList(kind) ? ['digest', 'logPosition'] : []
     const index = this.#to.indices[kind]
@@ -125,7 +123,7 @@ export class DocumentCopier {
 
 export const idOf = ({ id }: Pick<DocumentState, 'id'>): DocumentId => id
 
-/** A stored source is on one line, as it was sent: so it is valid in a bulk request. */
+/** A stored source is on one line: so it is valid in a bulk request. */
 const writeOf = (kind: DocumentKind, { id, version, source }: StoredDocument): DocumentWrite => ({
   kind,
   id,

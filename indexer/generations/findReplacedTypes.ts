@@ -10,22 +10,19 @@ import { fetchCommittedOffsets, isRenamed, rebuildGroup } from '../startOffsets.
 import { documentPartitionsIn, documentTopics, entityTypeIn, type TopicRules } from '../topics.ts'
 import type { Generation } from './generation.ts'
 
-/** The pause (ms) between two checks of a log that is doubted: it may have been replaced, or a former leader has answered. */
+/** Between two checks of a log that is doubted: a former leader may have answered. */
 export const doubtPollMs = 5_000
 
-/** A log was replaced while a rebuild read it: the new generation may lack records of the new log. */
+/** A log was replaced while a rebuild read it: the new generation may lack records. */
 export class MixedLogs extends Error {
   override readonly name = 'MixedLogs'
 }
 
-/** `log` checks whether the partition's log is still the one from which the serving generation was read. */
 type CheckedPartition = TopicPartition & { readonly log: ReplacementDetector }
 
 /**
- * Finds topics of which a log was replaced after the serving generation was read from it. Example: the topic was deleted and created again. Resolves with
- * their entity types.
- *
- * A log that lacks what was read from it (`logReplacement.ts`) is checked again for half a minute: a former leader may have answered.
+ * Resolves with the types of which a log was replaced after the serving generation was read from it. Example: the topic was deleted and created again. A log
+ * that lacks what was read from it (`logReplacement.ts`) is checked again for half a minute.
  */
 export async function findReplacedTypes(
   tools: CommandTools,
@@ -35,7 +32,7 @@ export async function findReplacedTypes(
   const { config, redis, report } = tools
   const topics = documentTopics(config)
   const statesInRedis = await readLogStates(redis, serving.tag)
-  // After a change of `TOPIC_FORMS`, for example, the indices have positions of another topic.
+  // After a change of `TOPIC_FORMS`, the indices have positions of another topic.
   const renamed = topics.filter((topic) => isRenamed(topic, statesInRedis, topics))
   const readPartitions = await partitionsReadFor(tools, serving, statesInRedis)
   // Without append times, a replaced log cannot be detected.
@@ -51,7 +48,7 @@ export async function findReplacedTypes(
   return types
 }
 
-/** The partitions from which the serving generation was read, with what is stored about their logs. `statesInRedis`: `partitionName` → `logStateText`. */
+/** `statesInRedis`: `partitionName` → `logStateText`. */
 async function partitionsReadFor(
   { config, source, elasticsearch, signal }: CommandTools,
   serving: Generation,
@@ -63,8 +60,8 @@ async function partitionsReadFor(
     ...(await fetchCommittedOffsets(source, rebuildGroup(config.CONSUMER_GROUP), topics)),
     ...(await fetchCommittedOffsets(source, config.CONSUMER_GROUP, topics)),
   ].flatMap(([name, { generation, log }]) => (generation === serving.tag ? [[name, log] as const] : []))
-  // The state in the commit of a live indexer counts, else that in the commit of the rebuild that filled the generation, else that in Redis, which outlives the
-  // commits of a deleted topic. A later entry of the map replaces an earlier one.
+  // The state in the commit of a live indexer counts, else that of the rebuild that filled the generation, else that in Redis, which outlives the commits of a
+  // deleted topic. Later entries of the map win.
   const storedStates = new Map([...fromRedis, ...fromCommits])
   const partitions = [...(await source.offsetRanges(topics)).values()]
   const withoutState = documentPartitionsIn(partitions, config).filter(
@@ -72,7 +69,6 @@ async function partitionsReadFor(
   )
   const statesOfDocuments = await readLogStatesOfDocuments(elasticsearch, serving, withoutState, { signal })
   return [...statesOfDocuments, ...storedStates].map(([name, state]) => {
-    // A name is `topic/partition`.
     const slash = name.lastIndexOf('/')
     return {
       topic: name.slice(0, slash),
@@ -82,7 +78,6 @@ async function partitionsReadFor(
   })
 }
 
-/** Checks the logs until each either counts as replaced or is not doubted. */
 async function checkUntilDecided(
   { source, signal }: CommandTools,
   partitions: readonly CheckedPartition[],
@@ -92,7 +87,7 @@ async function checkUntilDecided(
     const queries = undecided.map(({ topic, partition, log }) => ({ topic, partition, prefixes: log.prefixes() }))
     const answers = queries.length === 0 ? [] : await queryLogs(source, queries)
     for (const [number, { log }] of undecided.entries()) {
-      // No records are read here: the records below offset 0, none, are added to those that were read before.
+      // No records are read here: none are added to those that were read before.
       const readPrefix = log.prefixUpTo(0n)
       log.endCheck(readPrefix, answers[number] ?? [], performance.now())
     }

@@ -4,8 +4,7 @@ import type { FoundGeneration } from './generation.ts'
 import { AliasesMoved, type Generations } from './generations.ts'
 
 /**
- * If a rebuild has made Redis name its generation (`servingTag`), and has not moved the aliases yet (it may have been killed), moves them. Several processes
- * may do so at the same time. Resolves with all generations.
+ * Moves the aliases, if a rebuild was killed after Redis named its generation (`servingTag`). Several processes may do so at once.
  *
  * `servingTag` is to be read before this call: if a rebuild switches between the two, its aliases are left to it.
  */

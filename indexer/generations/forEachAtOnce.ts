@@ -1,8 +1,6 @@
 /**
- * Calls `work` for each item, for at most `maxAtOnce` items at a time. After the first error:
- * 1. calls `onFirstError`, which is to end the work on the other items;
- * 2. starts no further item, and waits until the work on the other items has ended;
- * 3. rejects with that error.
+ * Calls `work` for each item, for at most `maxAtOnce` at a time. After the first error, calls `onFirstError`, which is to end the work on the other items,
+ * starts no further item, waits until all work has ended, and rejects with that error.
  */
 export async function forEachAtOnce<Item>(
   items: readonly Item[],
@@ -13,7 +11,7 @@ export async function forEachAtOnce<Item>(
   const errors: unknown[] = []
   const remaining = items.values()
   const workOnRemaining = async (): Promise<void> => {
-    // All workers share this iterator: each item goes to one worker.
+    // All workers share this iterator.
     for (const item of remaining) {
       if (errors.length > 0) return
       await work(item).catch((error: unknown) => {

@@ -8,28 +8,24 @@ import type { DocumentCopier, DocumentState } from './documentCopier.ts'
 import type { Generation } from './generation.ts'
 import type { SwitchLock } from './switchLock.ts'
 
-/** If the new generation lacks more entities of a type, their topic has probably lost records. */
+/** With more absent entities of a type, its topic has probably lost records. */
 const maxAbsent = 1_000_000
-/** After so many entities, the lock of the switch is extended. */
+/** Between two extensions of the lock. */
 const entitiesPerBatch = 500
 
 /**
  * Decides about live entities that the old generation has and the new one lacks:
  * 1. `postponesCopy` notes them while the generations are compared.
- * 2. `copyWithRecord` reads their topics a second time. A compacted topic has a record of each live key. So an entity with a record is live, and is copied.
- *    Example: the record is a dead letter, from which the new generation has no document.
+ * 2. `copyWithRecord` reads their topics again. A compacted topic has a record of each live key. So an entity with a record (it may be a dead letter) is live,
+ *    and is copied.
  * 3. `drop` writes deletions of the others: Kafka has removed the record of their deletion before an indexer read it.
  */
 export class ForgottenEntities {
   readonly #tools: CommandTools
   readonly #hasCarriedOver: Generation['hasCarriedOver']
-  /**
-   * The noted entities of each topic; `copyWithRecord` removes those with a record. A topic that may lack records of live entities is left out: a replaced
-   * topic, or one with another `cleanup.policy` than `compact`.
-   */
+  /** The noted entities, without topics that may lack records of live ones: replaced topics, and those with another `cleanup.policy` than `compact`. */
   readonly #absent: readonly { readonly topic: string; readonly type: EntityType; readonly ids: Set<DocumentId> }[]
 
-  /** `replaced`: the types whose topics were replaced since the old generation was read from them. */
   constructor(
     tools: CommandTools,
     old: Pick<Generation, 'hasCarriedOver'>,
@@ -45,16 +41,13 @@ export class ForgottenEntities {
     })
   }
 
-  /**
-   * To be called for each document that the new generation lacks. Returns true if it has noted the document's entity; false if the document is to be copied at
-   * once.
-   */
+  /** Called for each document that the new generation lacks. Returns false if it is to be copied at once. */
   postponesCopy(kind: DocumentKind, { id, version, logPosition }: DocumentState): boolean {
     const absent = this.#absent.find(({ type }) => type === entityTypeOf(kind))
     if (absent === undefined || version === deletedRevision) return false
-    // The comparison of the entity's list document came first, and has noted the entity if its copy is postponed.
+    // The entity's list document was compared first, and has noted the entity.
     if (!isList(kind)) return absent.ids.has(id)
-    // A rebuild has carried this entity over from a replaced log: it is live, though the present log has no record of it.
+    // A rebuild has carried this live entity over from a replaced log: the present log has no record of it.
     if (this.#hasCarriedOver[absent.type] && logPosition === carriedOver) return false
     if (absent.ids.add(id).size > maxAbsent)
       throw new Error(
@@ -63,7 +56,7 @@ export class ForgottenEntities {
     return true
   }
 
-  /** Copies the noted entities that have a record in their topics. Rejects if a topic seems to have lost its records. */
+  /** Rejects if a topic seems to have lost its records. */
   async copyWithRecord(copier: DocumentCopier): Promise<void> {
     const { source, report, signal } = this.#tools
     for (const { topic, type, ids } of this.#absent) {
@@ -80,7 +73,7 @@ export class ForgottenEntities {
           if (id !== undefined && ids.delete(id)) withRecord.add(id)
         },
       })
-      // If more entities lack a record than the topic has records, the topic was probably lost, and the entities are live. Tombstones could not be undone.
+      // The topic was probably lost, and the entities are live. Tombstones could not be undone.
       if (ids.size > records)
         throw new Error(
           `${topic} has ${records} records and none of ${ids.size} ${type}: was it lost? Have them all appended again`,
@@ -91,8 +84,8 @@ export class ForgottenEntities {
   }
 
   /**
-   * Writes tombstones of the noted entities without a record. Leaves out entities of which the new generation has documents now: their records were appended
-   * during `copyWithRecord`. To be called once the new generation has every record. Resolves with the number of tombstones.
+   * Writes tombstones of the noted entities without a record, unless the new generation has their documents now: their records were appended during
+   * `copyWithRecord`. To be called once the new generation has every record.
    */
   async drop(copier: DocumentCopier, deletedAtMs: number, lock: SwitchLock): Promise<number> {
     let allTombstones = 0
@@ -107,7 +100,6 @@ export class ForgottenEntities {
         )
         await lock.extend()
       }
-      // One tombstone of the list document, one of the detail document.
       const dropped = tombstonesOfType / kindsOf[type].length
       if (dropped > 0) this.#tools.report.step(`${dropped} ${type} dropped: Kafka has forgotten their deletion`)
       allTombstones += tombstonesOfType

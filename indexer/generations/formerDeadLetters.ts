@@ -12,18 +12,17 @@ import type { SwitchLock } from './switchLock.ts'
 
 const documentsPerRequest = 2_000
 
-/** The state of an entity, as its list document in the new generation has it. `position`: partition and offset of its record, as one number. */
+/** As the list document in the new generation has it. */
 type ListState = { readonly id: DocumentId; readonly version: number; readonly position: LogPosition }
 
-/** Partition → an offset: the states made from records below it were compared, or are to be compared. */
+/** Partition → an offset: the states from records below it were, or are to be, compared. */
 type EndOffsets = ReadonlyMap<number, number>
 
 /**
- * Finds states that the new generation has and the old one never had, because their records were dead letters. Example, with revision 5 of `a` (`a@5`):
+ * Finds states that the new generation has and the old one never had: their records were dead letters. Example, with revision 5 of `a` (`a@5`):
  * 1. An indexer reads `a@5` at offset 10. Elasticsearch rejects it. A follower reads the change feed up to offset 20.
  * 2. A rebuild reads offset 10 again. Now Elasticsearch, or the contract of a newer release, accepts `a@5`.
- * 3. `a@5` has the position of offset 10 in the new generation. The follower has passed it, and would never get `a@5`. So the follower's cursor is to be
- *    refused: it starts anew.
+ * 3. The follower has passed the position of `a@5`, and would never get it. So its cursor is to be refused: it starts anew.
  */
 export class FormerDeadLetters {
   readonly #tools: CommandTools
@@ -32,10 +31,10 @@ export class FormerDeadLetters {
   readonly #types: readonly EntityType[]
   readonly #request: RequestOptions
   readonly #comparedBelow = new Map<EntityType, EndOffsets>()
-  /** The entities whose states the old generation lacked when they were compared. It may have got the states since. */
+  /** When they were compared. The old generation may have got the states since. */
   readonly #lackedByOld = new Map<EntityType, Set<DocumentId>>()
 
-  /** `replaced`: the types whose topics were replaced, and whose followers start anew in any case. */
+  /** Followers of `replaced` types start anew in any case. */
   constructor(tools: CommandTools, from: Generation, to: Generation, replaced: ReadonlySet<EntityType>) {
     this.#tools = tools
     this.#from = from
@@ -45,8 +44,8 @@ export class FormerDeadLetters {
   }
 
   /**
-   * Compares the states whose positions both generations have reached since the last call. The new generation must be refreshed. `visible`: its visible
-   * partitions. `lock`: the lock of the switch, extended after each request; undefined before it is acquired.
+   * Compares the states whose positions both generations have reached since the last call. The new generation must be refreshed. `lock`: undefined before it is
+   * acquired.
    */
   async compare(visible: readonly VisiblePartition[], lock: SwitchLock | undefined): Promise<void> {
     const { redis, config } = this.#tools
@@ -56,7 +55,7 @@ export class FormerDeadLetters {
       const ofType = visible.filter(({ topic }) => entityTypeIn(topic, config) === type)
       const compareBelow = new Map(
         ofType.map(({ partition, to }) => {
-          // If Redis has no position of the old generation, followers may have read the partition to any offset.
+          // Without a position of the old generation, followers may have read the partition to any offset.
           const publishedEnd = publishedByOld.get(partition)?.position ?? Number(to)
           const end = Math.min(Number(to), publishedEnd)
           return [partition, Math.max(end, comparedBelow.get(partition) ?? 0)]
@@ -72,16 +71,14 @@ export class FormerDeadLetters {
     }
   }
 
-  /**
-   * The number of entities whose states the old generation lacked when they were compared, and still lacks. To be called last, under the lock of the switch.
-   */
+  /** The number of entities whose states the old generation still lacks. To be called last, under the lock of the switch. */
   async count(lock: SwitchLock): Promise<number> {
     let count = 0
     for (const [type, lackedByOld] of this.#lackedByOld) {
       const ids = [...lackedByOld]
       for (let start = 0; start < ids.length; start += documentsPerRequest) {
         const states = await this.#statesOf(type, ids.slice(start, start + documentsPerRequest))
-        // An entity may have changed since the comparison. Its newer state has a position that is not compared, and above every cursor: followers will get it.
+        // A state that is newer than the comparison has a position above every cursor: followers will get it.
         const comparedStates = states.filter(({ position }) => this.#isCompared(type, position))
         count += (await this.#lackedOf(type, comparedStates)).length
         await lock.extend()
@@ -94,7 +91,6 @@ export class FormerDeadLetters {
     return offsetOf(position) < (this.#comparedBelow.get(type)?.get(partitionOf(position)) ?? 0)
   }
 
-  /** The states in the new generation whose records are, in each partition, at an offset from `start` (inclusive) to `end` (exclusive). */
   async *#readStates(type: EntityType, start: EndOffsets, end: EndOffsets): AsyncGenerator<ListState[]> {
     const ranges = [...end].flatMap(([partition, endOffset]) => {
       const startOffset = start.get(partition) ?? 0
@@ -114,7 +110,6 @@ export class FormerDeadLetters {
       yield documents.map(({ id, version, fields }) => ({ id, version, position: positionIn(fields) }))
   }
 
-  /** The present states of these entities in the new generation; without entities that have no list document or no position. */
   async #statesOf(type: EntityType, ids: readonly DocumentId[]): Promise<ListState[]> {
     const [list] = kindsOf[type]
     const index = this.#to.indices[list]
@@ -126,7 +121,6 @@ export class FormerDeadLetters {
     })
   }
 
-  /** The entities of which the old generation has no list document or no detail document, or one with a lower version than that of the state. */
   async #lackedOf(type: EntityType, states: readonly ListState[]): Promise<DocumentId[]> {
     const ids = states.map(({ id }) => id)
     const lacked = new Set<DocumentId>()
@@ -139,7 +133,7 @@ export class FormerDeadLetters {
   }
 }
 
-/** `fields`: JSON of the fields of a search hit, such as `{"logPosition":[42]}`. */
+/** `fields`: of a search hit, such as `{"logPosition":[42]}`. */
 function positionIn(fields: string): LogPosition {
   const { logPosition: [position] = [] } = JSON.parse(fields) as { logPosition?: LogPosition[] }
   if (position === undefined) throw new Error('a list document of the new generation has no position')

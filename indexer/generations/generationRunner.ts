@@ -16,13 +16,11 @@ import { fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, readTopicRules, sourceTopics, type TopicRules } from '../topics.ts'
 import { type Stores, WrittenGeneration } from './writtenGeneration.ts'
 
-/** How often (ms) `#watch` checks whether the generation is still to be written. */
 const generationCheckMs = 1_000
-/** At each 60th of these checks, once a minute, the settings of the topics are read again. */
+/** At each 60th check, the settings of the topics are read again. */
 const checksPerRules = 60
-/** How often (ms) `#replayAfterMissedDeletions` searches for partitions of account keys. */
 const missedDeletionsPollMs = 1_000
-/** How often (ms) `#watchLogs` searches for logs that were not checked yet, and how often it checks all of them. */
+/** How often `#watchLogs` searches for unchecked logs, and how often it checks all. */
 const logPollMs = 1_000
 const logCheckMs = 15_000
 
@@ -35,30 +33,28 @@ type GenerationRunnerDeps = Stores & {
   readonly log: Logger
   /** Epoch ms. */
   readonly clock: () => number
-  /** Aborts when the process is to stop. */
   readonly stopping: AbortSignal
-  /** Aborts later, when the process has published the records in flight. */
+  /** Aborts after `stopping`, once the records in flight are published. */
   readonly closing: AbortSignal
   /** Ends the process with an error. */
   fail(error: unknown): void
 }
 
 /**
- * Runs the pipeline (from Kafka to Elasticsearch) of an indexer for the current generation, until another generation serves or the indices are lost. Then runs
- * another pipeline for the next generation.
+ * Runs an indexer's pipeline for the current generation, until another one serves or the indices are lost. Then runs another pipeline for the next generation.
  */
 export class GenerationRunner {
   readonly #deps: GenerationRunnerDeps
-  /** The generation that is being written, with its pipeline; undefined while no generation is open. */
+  /** Undefined while no generation is open. */
   current: { readonly written: WrittenGeneration; readonly pipeline: Pipeline } | undefined
-  /** As last read; these are assumed until the first reading. */
+  /** Assumed until the first reading. */
   #rules: TopicRules = { hasAppendTimes: true, wrongPolicies: {}, keptMs: {} }
 
   constructor(deps: GenerationRunnerDeps) {
     this.#deps = deps
   }
 
-  /** Runs until the process is stopped. If the topics have no append times, publishes no watermark, and checks no log. */
+  /** Without append times, publishes no watermark, and checks no log. */
   async run({ hasAppendTimes }: Pick<TopicRules, 'hasAppendTimes'>): Promise<void> {
     const { retries, log, stopping } = this.#deps
     while (!stopping.aborted) {
@@ -77,17 +73,16 @@ export class GenerationRunner {
       await pipeline
         .shutDown()
         .catch((error: unknown) => log.warn({ err: error }, 'left the consumer group without a final commit'))
-      // Otherwise `/readyz` would report the failed writes to the retired generation until the next one is open.
+      // Otherwise `/readyz` would report the failed writes to the retired generation.
       this.current = undefined
     }
   }
 
-  /** Whether Kafka stores append times for the document topics. Without, there is no watermark. */
   get hasAppendTimes(): boolean {
     return this.#rules.hasAppendTimes
   }
 
-  /** A check for `/readyz`. Fails if a deletion may have been missed: then no watermark is published. */
+  /** For `/readyz`. Fails if a deletion may have been missed. */
   deletions(): CheckOutcome {
     const reasons = Object.entries(this.#rules.wrongPolicies).map(
       ([topic, policy]) => `${topic} has cleanup.policy=${policy}`,
@@ -101,7 +96,7 @@ export class GenerationRunner {
     return reasons.length > 0 ? failed(`no watermark is promised: ${reasons.join('; ')}`) : passed
   }
 
-  /** A check for `/readyz`. Fails if a partition has another log than the one from which the generation was read. */
+  /** For `/readyz`. Fails if a partition has another log than the generation was read from. */
   logs(): CheckOutcome {
     const partitions = this.current?.pipeline.documentPartitions() ?? []
     const replaced = partitions.filter(({ log: readLog }) => readLog.isReplaced).map(partitionName)
@@ -142,7 +137,7 @@ export class GenerationRunner {
       keptMs: (topic) => this.#rules.keptMs[topic] ?? Number.POSITIVE_INFINITY,
       redisTimeMs: () => redisTimeMs(redis),
       publishVisible: (round) => {
-        // Without append times, a replaced log cannot be detected. So no watermark may be promised.
+        // Without append times, a replaced log cannot be detected.
         const publishedRound = hasAppendTimes ? round : withoutTimes(round)
         return publishVisiblePositions(
           redis,
@@ -162,8 +157,8 @@ export class GenerationRunner {
   }
 
   /**
-   * Checks whether the partitions still have the logs from which the generation was read: within seconds after their assignment, and then every 15 s. While
-   * Kafka does not answer, no further log counts as replaced.
+   * Checks whether the generation was read from the present logs: within seconds after the assignment, then every 15 s. While Kafka does not answer, no further
+   * log counts as replaced.
    */
   async #watchLogs(pipeline: Pipeline, endSignal: AbortSignal): Promise<void> {
     let nextCheckMs = 0
@@ -173,7 +168,6 @@ export class GenerationRunner {
       const hasUnchecked = pipeline
         .documentPartitions()
         .some(({ log: readLog, offsets }) => readLog.isUnchecked(offsets.progress().position))
-      // After a failed check, the next one is not sooner than usual.
       const isDueAtOnce = hasUnchecked && !hasFailed
       if (endSignal.aborted || (performance.now() < nextCheckMs && !isDueAtOnce)) continue
       try {
@@ -188,8 +182,8 @@ export class GenerationRunner {
   }
 
   /**
-   * Replays all account keys (reads their topic from its beginning into Redis) if the deletion of a key may have been missed. After a failure, tries again in a
-   * second. Does nothing if the topic's `cleanup.policy` is not `compact`: then a replay cannot find the deleted keys.
+   * Replays all account keys if the deletion of a key may have been missed. Does nothing if the topic's `cleanup.policy` is not `compact`: then a replay cannot
+   * find the deleted keys.
    */
   async #replayAfterMissedDeletions({ consumer }: Pipeline, endSignal: AbortSignal): Promise<void> {
     const { config, accountKeys, clock, log } = this.#deps
@@ -214,16 +208,13 @@ export class GenerationRunner {
     }
   }
 
-  /**
-   * Checks every second whether the generation is still to be written; if not, `written.left` aborts. While Elasticsearch does not answer, writing goes on.
-   * `hadAppendTimes`: whether the topics had append times when the process started.
-   */
+  /** `written.left` aborts once the generation is not to be written any more. While Elasticsearch does not answer, writing goes on. */
   async #watch(written: WrittenGeneration, endSignal: AbortSignal, hadAppendTimes: boolean): Promise<void> {
     const { source, config, fail } = this.#deps
     for (let checks = 1; !endSignal.aborted; checks++) {
       await sleep(generationCheckMs, undefined, { signal: endSignal }).catch(() => undefined)
       if (checks % checksPerRules === 0) this.#rules = await readTopicRules(source, config).catch(() => this.#rules)
-      // If the topics have lost their append times, the process ends. After its restart, it publishes no watermark, and removes the published one.
+      // After its restart, the process publishes no watermark, and removes the published one.
       if (hadAppendTimes && !this.#rules.hasAppendTimes)
         fail(new Error('a document topic has lost message.timestamp.type=LogAppendTime since this indexer started'))
       if (!endSignal.aborted) await written.isCurrent().catch(() => false)

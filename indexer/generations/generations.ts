@@ -17,8 +17,7 @@ import { newCursorKey } from '../../src/core/redis/visiblePositions.ts'
 import { type FoundGeneration, type Generation, generationsIn, requestedFields, servedAlias } from './generation.ts'
 
 /**
- * Settings that override templates of the cluster. Documents are stored byte for byte. An acknowledged write is on disk, so a restarted node has every document
- * below the commits and visible positions.
+ * Override templates of the cluster: documents are stored byte for byte, and an acknowledged write is on disk, since commits and visible positions promise it.
  */
 const ownSettings = {
   default_pipeline: '_none',
@@ -29,12 +28,11 @@ const ownSettings = {
 
 type IndexConfig = Pick<Config, 'INDEX_PREFIX' | 'INDEX_SHARDS' | 'INDEX_ANSWERS'>
 
-/** Reads, creates, switches and deletes generations in Elasticsearch. */
 export class Generations {
   readonly #client: Client
   readonly #config: IndexConfig
   readonly #options: RequestOptions
-  /** How long Elasticsearch may take for a change. Shorter than the client waits: Elasticsearch makes no change after the client has given up. */
+  /** Shorter than the client waits: Elasticsearch makes no change after the client has given up. */
   readonly #waits: { readonly master_timeout: string; readonly timeout: string }
 
   constructor(client: Client, config: IndexConfig, options: RequestOptions) {
@@ -45,7 +43,7 @@ export class Generations {
     this.#waits = { master_timeout: `${waitMs}ms`, timeout: `${waitMs}ms` }
   }
 
-  /** All generations, lowest number first, also those with missing indices. */
+  /** Lowest number first, also those with missing indices. */
   async find(): Promise<FoundGeneration[]> {
     const states = await this.#client.indices.get(
       {
@@ -59,15 +57,12 @@ export class Generations {
     return generationsIn(states, this.#config.INDEX_PREFIX, this.#config.INDEX_ANSWERS)
   }
 
-  /** The generation that the read aliases name; undefined if they name none, or one with missing indices. */
+  /** Undefined if the read aliases name no generation, or one with missing indices. */
   async serving(): Promise<Generation | undefined> {
     return (await this.find()).find(({ complete }) => complete?.isServing)?.complete
   }
 
-  /**
-   * Creates the missing indices of a generation that does not serve yet. `rebuildId`: the id of the rebuild that fills it; undefined for indexers. Safe to call
-   * from several processes at once.
-   */
+  /** Creates the missing indices. `rebuildId`: undefined for indexers. Several processes may call this at once. */
   async create(number: number, rebuildId?: string): Promise<Generation> {
     await Promise.all(documentKinds.map((kind) => this.#createIndex(kind, number, rebuildId)))
     const created = (await this.find()).find((generation) => generation.number === number)?.complete
@@ -77,11 +72,11 @@ export class Generations {
   }
 
   /**
-   * Creates a generation for the rebuild with this id, or takes over one that another rebuild has left unfinished. Rejects if the generation has served, or if
-   * a third rebuild takes it over at the same moment.
+   * Creates a generation for the rebuild with this id, or takes over an unfinished one. Rejects if it has served, or if a third rebuild takes it over at the
+   * same moment.
    *
    * The other rebuild may be alive (it was frozen). So it is fenced off: each rebuild writes by write aliases that end with its id, and those of the other are
-   * removed. It can neither write the generation nor make it serve any more.
+   * removed.
    */
   async fill(number: number, rebuildId: string): Promise<Generation> {
     const created = await this.create(number, rebuildId)
@@ -94,7 +89,7 @@ export class Generations {
       states[index]?.aliases[servedAlias(this.#config.INDEX_PREFIX, number)] !== undefined
     const notOurs = new Error(`generation ${number} is another rebuild's: run the rebuild again`)
     if (names.some((index) => writersOf(index).length === 0 || hasServed(index))) throw notOurs
-    // 1. Replaces the write aliases of the other rebuild, so that its later requests fail.
+    // 1. Later requests of the other rebuild fail.
     const writeAliases = writeAliasesOf(indices, rebuildId)
     await this.#updateAliases(
       documentKinds.flatMap((kind): estypes.IndicesUpdateAliasesAction[] => [
@@ -104,7 +99,7 @@ export class Generations {
     ).catch((error: unknown) => {
       throw isError(error, 'aliases_not_found_exception') ? notOurs : error
     })
-    // 2. Ends the requests in flight of the other rebuild: `#blockWrites` waits for writes that have reached a shard, and refuses others.
+    // 2. Ends its requests in flight: `#blockWrites` waits for writes that have reached a shard.
     if (names.some((index) => !writersOf(index).includes(writeAliasOf(index, rebuildId))))
       try {
         await this.#blockWrites(names)
@@ -130,17 +125,14 @@ export class Generations {
       })
   }
 
-  /** If a new generation would lose documents, because of settings from templates of the cluster, deletes it and throws. */
+  /** Deletes a new generation, and throws, if templates of the cluster have given it settings that lose documents. */
   async expectOwnSettings({ hasServed, foreignSettings, indices }: Generation): Promise<void> {
     if (hasServed || foreignSettings.length === 0) return
     await this.#delete(Object.values(indices))
     throw new Error(`a template of the cluster adds to our indices what loses documents: ${foreignSettings.join(', ')}`)
   }
 
-  /**
-   * Stores, in the mappings of the list indices, what a rebuild knows only at its end: the keys with which the API seals cursors, and whether documents were
-   * carried over from the generation of a replaced log. Only for a generation that does not serve yet.
-   */
+  /** Stores in the mappings what a rebuild knows only at its end, before the generation serves. */
   async storeMeta(
     { indices }: Pick<Generation, 'indices'>,
     { cursorKeys, hasCarriedOver }: Pick<Generation, 'cursorKeys' | 'hasCarriedOver'>,
@@ -159,10 +151,7 @@ export class Generations {
     await this.#client.indices.delete({ index, ignore_unavailable: true, ...this.#waits }, this.#options)
   }
 
-  /**
-   * The number of open searches, points in time and scrolls of a generation: 0 if one of its indices is gone; `Infinity` if a node did not answer, because the
-   * readers of its shards are unknown.
-   */
+  /** Counts open searches, points in time and scrolls: 0 if an index is gone; `Infinity` if a node did not answer. */
   async countReaders(generation: Pick<Generation, 'indices'>): Promise<number> {
     const stats = await this.#client.indices
       .stats({ index: Object.values(generation.indices), metric: 'search' }, this.#options)
@@ -171,10 +160,9 @@ export class Generations {
   }
 
   /**
-   * Makes a generation serve, in one request: moves the read aliases to it, replaces the write aliases of a rebuild by those of indexers, and removes the write
-   * aliases of lower generations. Rejects with `AliasesMoved`, without any change, if another process has meanwhile
-   * - removed a write alias of the rebuild;
-   * - moved a read alias, if `isSwitch`: a rebuild has switched in Redis, and this call moves its aliases.
+   * Makes a generation serve, in one request: moves the read aliases, replaces a rebuild's write aliases by those of indexers, and removes those of lower
+   * generations. `isSwitch`: a rebuild has switched in Redis, and this call moves its aliases. Rejects with `AliasesMoved`, without any change, if another
+   * process has removed a write alias of the rebuild or, if `isSwitch`, moved a read alias.
    */
   async serve({ number }: Pick<Generation, 'number'>, isSwitch = false): Promise<void> {
     const generations = await this.find()
@@ -207,23 +195,21 @@ export class Generations {
     })
   }
 
-  /** Adds the write aliases of indexers, which somebody has removed. */
   async restoreWriteAliases({ indices }: Pick<Generation, 'indices'>): Promise<void> {
     await this.#updateAliases(
       Object.values(indices).map((index) => ({ add: { index, alias: writeAliasOf(index), is_write_index: true } })),
     )
   }
 
-  /** Resolves once the writes that were in flight on every shard have ended. */
   async #blockWrites(indices: readonly PhysicalIndex[]): Promise<void> {
     for (const index of indices) {
-      // `shards_acknowledged` is not checked: it is false for an index that has the block already, which only a killed rebuild leaves.
+      // `shards_acknowledged` is not checked: it is false for an index that a killed rebuild has left with the block.
       const blocked = await this.#client.indices.addBlock({ index, block: 'write', ...this.#waits }, this.#options)
       if (!blocked.acknowledged) throw new Error(`writes to ${index} may still be under way: run the rebuild again`)
     }
   }
 
-  /** Not by the setting `blocks.write`: that would not remove a block that Elasticsearch is still adding. */
+  /** The setting `blocks.write` would not remove a block that Elasticsearch is still adding. */
   async #unblockWrites(index: PhysicalIndex[]): Promise<void> {
     expectAcknowledged(await this.#client.indices.removeBlock({ index, block: 'write', ...this.#waits }, this.#options))
   }
@@ -233,7 +219,7 @@ export class Generations {
   }
 }
 
-/** Another process has moved an alias that was to be moved: nothing was changed. */
+/** Another process has moved an alias: nothing was changed. */
 export class AliasesMoved extends Error {
   override readonly name = 'AliasesMoved'
 
@@ -242,7 +228,7 @@ export class AliasesMoved extends Error {
   }
 }
 
-/** Throws unless every node has confirmed a change in time. The master may have made the change nevertheless: so each change can be repeated without harm. */
+/** The master may have made an unconfirmed change: so each change can be repeated without harm. */
 function expectAcknowledged({ acknowledged }: estypes.AcknowledgedResponseBase): void {
   if (!acknowledged) throw new Error('a node of Elasticsearch may not know of a change yet')
 }
@@ -250,7 +236,7 @@ function expectAcknowledged({ acknowledged }: estypes.AcknowledgedResponseBase):
 const isError = (error: unknown, text: string): boolean =>
   error instanceof errors.ResponseError && error.message.includes(text)
 
-/** Returns an error handler. It ignores an error if an index of this generation is missing, because another rebuild has removed it, and rethrows all others. */
+/** A handler that ignores an error if an index of this generation is missing: another rebuild has removed it. */
 export const unlessRemoved =
   ({ indices }: Pick<Generation, 'indices'>) =>
   (error: unknown): undefined => {

@@ -3,27 +3,25 @@ import type { RequestOptions } from '../../src/core/elasticsearch/elasticsearch.
 import type { DocumentKind, PhysicalIndex } from '../../src/core/elasticsearch/indices.ts'
 import type { Generation } from './generation.ts'
 
-/** A shard of a generation, as Elasticsearch described it at one moment. Elasticsearch numbers the writes to a shard: 0, 1, … (sequence numbers). */
+/** Elasticsearch numbers the writes to a shard: 0, 1, … (sequence numbers). */
 export type Shard = {
   readonly kind: DocumentKind
   readonly index: PhysicalIndex
-  /** Its number in the index: `0`. */
   readonly number: string
-  /** Identifies the shard among those of all indices: `<index>/<number>`. */
+  /** `<index>/<number>` */
   readonly name: string
   /** The highest sequence number of a write that the primary has started, acknowledged or not. */
   readonly lastStarted: number
-  /** The sequence number up to which every copy of the shard has every write. */
+  /** The sequence number up to which every copy has every write. */
   readonly lastOnEveryCopy: number
 }
 
 type GenerationShards = {
   readonly shards: readonly Shard[]
-  /** How many documents the generation has. */
   readonly documentCount: number
 }
 
-/** Reads the state of all shards of a generation. Rejects if a shard has no primary, or if a node with copies does not answer. */
+/** Rejects if a shard has no primary, or if a node with copies does not answer. */
 export async function readShards(
   elasticsearch: Client,
   generation: Pick<Generation, 'indices' | 'shards'>,
@@ -34,7 +32,7 @@ export async function readShards(
   const described = Object.entries(generation.indices).flatMap(([kind, name]) =>
     Object.entries(indices[name]?.shards ?? {}).map(([number, copies]) => ({ kind, index: name, number, copies })),
   )
-  // If a node does not answer, Elasticsearch answers 200 without its copies. These copies may lack writes, and may still answer searches.
+  // Elasticsearch answers 200 without the copies of a node that does not answer. They may lack writes, and still answer searches.
   if (described.length !== generation.shards || answers.failed > 0)
     throw new Error(
       `Elasticsearch answers for ${described.length} of ${generation.shards} shards, and not for ${answers.failed} copies: run the rebuild again`,

@@ -20,11 +20,10 @@ import { RebuildReport } from './rebuildReport.ts'
 import { Reconciliation } from './reconciliation.ts'
 import { switchOver } from './switchOver.ts'
 
-/** A comparison of at most so many documents is short enough to be repeated while the lock of the switch stops the watermark. */
+/** A comparison of so few documents may be repeated while the lock of the switch stops the watermark. */
 const smallPassDocuments = 5_000
-/** A request that began before the switch may still open a search of the old indices, but not later than this after it began (ms). */
+/** A request that began before the switch may open a search of the old indices for so long. */
 const graceMs = 10_000
-/** How long (ms) a rebuild waits for the readers of a generation that it is to remove. */
 const readersDeadlineMs = 600_000
 const readersPollMs = 1_000
 
@@ -37,7 +36,7 @@ export const command = new Command()
   )
   .action(async ({ member }: { member: number }) => {
     await runEngineCommand('rebuild', member === 0 ? rebuild : fillAsMember)
-    // Needed because a pipeline that did not stop in time would keep the process alive.
+    // A pipeline that did not stop in time would keep the process alive.
     process.exit()
   })
 
@@ -47,11 +46,11 @@ function readMember(text: string): number {
 }
 
 /**
- * Builds a new generation (four indices that serve together) from Kafka, copies to it the documents that only the serving one still has, and switches readers
- * to it. After a rebuild was killed, another one can be run: it continues, or removes what the earlier one has left.
+ * Builds a new generation from Kafka, copies to it the documents that only the serving one still has, and switches readers to it. After a rebuild was killed,
+ * the next one continues, or removes what it has left.
  */
 export async function rebuild(tools: CommandTools): Promise<void> {
-  // 1. Throws if another rebuild runs: the other could switch while this one compares.
+  // 1. Another rebuild could switch while this one compares.
   await expectAlone(tools)
   const report = new RebuildReport(tools.redis, tools.report, tools.clock)
   let end: 'finished' | 'failed' = 'failed'
@@ -65,21 +64,21 @@ export async function rebuild(tools: CommandTools): Promise<void> {
 
 async function rebuildAlone(options: CommandTools, progress: Pick<RebuildReport, 'enter'>): Promise<void> {
   const { config, source, redis, report, signal } = options
-  // 2. Moves the aliases, if an earlier rebuild was killed in its switch.
+  // 2. An earlier rebuild may have been killed in its switch.
   const generations = generationsOf(options)
   await finishSwitch(generations, await readServing(redis))
   const serving = await generations.serving()
   if (serving === undefined) throw new Error('no indices serve yet: an indexer builds the first ones by itself')
   const rules = await readTopicRules(source, config)
   const replaced = await findReplacedTypes(options, serving, rules)
-  // 3. Removes left-over generations. Another rebuild may have started and switched meanwhile.
+  // 3. Another rebuild may have switched meanwhile.
   const remaining = await pruneLeftOver(options, serving, rules, replaced)
   if ((await generations.serving())?.tag !== serving.tag)
     throw new Error(`generation ${serving.number} does not serve any more: run the rebuild again`)
-  // 4. Creates the new generation, or takes over an unfinished one.
+  // 4. Creates the new generation, or continues an unfinished one.
   const unfinished = remaining.find((generation) => decideLeftOver(generation, serving) === 'fill')
   const number = unfinished?.number ?? numberAbove(remaining, true)
-  // The id of this rebuild. It is part of the write aliases, and owns the lock of the switch.
+  // The id of this rebuild: it is in the write aliases, and owns the lock of the switch.
   const holder = randomUUID()
   const target = await generations.fill(number, holder)
   report.step(`generation ${number} is built beside generation ${serving.number}`)
@@ -95,20 +94,19 @@ async function rebuildAlone(options: CommandTools, progress: Pick<RebuildReport,
     await pipeline.fill()
     await announcement.withdraw()
     await pipeline.untilMembersHaveLeft()
-    // 6. Copies, from the serving generation, the documents that the new one lacks.
+    // 6. Copies the documents that the new generation lacks.
     progress.enter('compare')
     const reconciliation = new Reconciliation(toolsUntilFailed, serving, target, replaced)
     await reconcileAll(toolsUntilFailed, reconciliation, forgottenEntities)
-    // States that the old generation lacks: their records were dead letters, and this release can index them. Followers have passed their positions.
     const formerDeadLetters = new FormerDeadLetters(toolsUntilFailed, serving, target, replaced)
-    // Most of the comparison is done now, without the lock of the switch; the rest in step 7, with it.
+    // Most is compared now; the rest in step 7, under the lock of the switch.
     await formerDeadLetters.compare(pipeline.visible(), undefined)
     // 7. Switches readers.
     progress.enter('switch')
     const parts = { holder, pipeline, reconciliation, forgottenEntities, formerDeadLetters }
     await switchOver({ tools: toolsUntilFailed, ...parts })
   } catch (error) {
-    // After a bug in the pipeline, this error only says that the signal has aborted. The bug itself is to be thrown.
+    // After a bug in the pipeline, this error only says that the signal has aborted: throws the bug.
     failure.signal.throwIfAborted()
     await pipeline.stop()
     if (error instanceof MixedLogs) await removeFilled(options, target)
@@ -123,9 +121,8 @@ async function rebuildAlone(options: CommandTools, progress: Pick<RebuildReport,
 }
 
 /**
- * Removes the generations that interrupted rebuilds have left, and unfinished indices of other releases. If such a generation has served, first copies the
- * documents that the serving one lacks. Entities without a record in their compacted topic are not copied: they were deleted (`ForgottenEntities`). Returns
- * the generations that are not removed.
+ * Removes what interrupted rebuilds have left, and unfinished indices of other releases. From one that has served, first copies the documents that the serving
+ * one lacks, except those of deleted entities. Returns what is not removed.
  */
 export async function pruneLeftOver(
   options: CommandTools,
@@ -154,13 +151,12 @@ export async function pruneLeftOver(
   return remaining
 }
 
-/** Compares the generations in passes, each with the writes since the pass before, until a pass is short enough to be repeated under the lock of the switch. */
+/** Each pass compares the writes since the pass before, until one is short enough to be repeated under the lock of the switch. */
 async function reconcileAll(
   options: CommandTools,
   reconciliation: Reconciliation,
   forgottenEntities: ForgottenEntities,
 ) {
-  // Documents that the new generation lacks may be of deleted entities. They are copied once their topic is read and has a record of the entity.
   const { compared, copied } = await reconciliation.pass((kind, old) => forgottenEntities.postponesCopy(kind, old))
   options.report.step(`${compared} documents compared, ${copied} copied`)
   await forgottenEntities.copyWithRecord(reconciliation.copier)
@@ -168,8 +164,7 @@ async function reconcileAll(
 }
 
 /**
- * Waits until a generation has no readers and Redis does not name it. Redis may name it again after a failover to an older state. Resolves with false after ten
- * minutes: then the next rebuild removes the generation.
+ * After a failover to an older state, Redis may name the generation again. Resolves with false after ten minutes: then the next rebuild removes the generation.
  */
 async function untilUnread(options: CommandTools, generation: Generation): Promise<boolean> {
   const { redis, signal, report } = options
@@ -181,7 +176,6 @@ async function untilUnread(options: CommandTools, generation: Generation): Promi
   return false
 }
 
-/** Removes the generation that served before the switch, once it has no readers. */
 async function pruneRetired(options: CommandTools, retired: Generation): Promise<void> {
   const { signal, report } = options
   const generations = generationsOf(options)

@@ -13,22 +13,20 @@ import { MixedLogs } from './findReplacedTypes.ts'
 import type { Generation } from './generation.ts'
 import { generationsOf, RebuildPipeline, removeFilled } from './rebuildPipeline.ts'
 
-/** An announcement in Redis expires this long (ms) after its last renewal, so that members stop soon after the rebuild was killed. */
+/** Counted from the last renewal: members stop soon after the rebuild was killed. */
 const announcementLifeMs = 6_000
 const renewalMs = 1_500
-/** How often (ms) a member reads whether a rebuild is announced: while it waits, and while it fills a generation. */
 const waitPollMs = 1_000
 const fillPollMs = 250
-/** How often (ms) a member checks that neither the generation nor a log was replaced. */
 const checkMs = 5_000
-/** A member ends if no rebuild is announced for this time (ms). A rebuild that was killed is usually started again sooner. */
+/** A member ends after so long without an announced rebuild. A killed rebuild is usually started again sooner. */
 const idleDeadlineMs = 120_000
 
 export type Announcement = { withdraw(): Promise<void> }
 
 /**
- * Announces a rebuild to its members: processes that help it to read the topics (`fillAsMember`). The announcement stays until `withdraw`. If Redis does not
- * answer, members stop, and the rebuild goes on alone.
+ * Announces a rebuild to its members: processes that help it to read the topics (`fillAsMember`). If Redis does not answer, members stop, and the rebuild goes
+ * on alone.
  */
 export function announceToMembers(redis: RedisConnection, rebuild: AnnouncedRebuild): Announcement {
   const announce = (): void => {
@@ -39,16 +37,14 @@ export function announceToMembers(redis: RedisConnection, rebuild: AnnouncedRebu
   return {
     withdraw: async () => {
       clearInterval(renewal)
-      // If Redis does not answer, the announcement expires.
       await withdrawRebuild(redis, rebuild).catch(() => undefined)
     },
   }
 }
 
 /**
- * Helps the rebuilds that are announced to fill their generations: joins their consumer group, so that Kafka divides the partitions among the rebuild and its
- * members. A member may join, leave and die at any time. Ends when no rebuild was announced for two minutes: either the last rebuild has filled its generation,
- * and needs no members any more, or it was killed.
+ * Joins the consumer group of each announced rebuild, so that Kafka divides the partitions among the rebuild and its members. A member may join, leave and die
+ * at any time. Ends after two minutes without an announced rebuild.
  */
 export async function fillAsMember(tools: CommandTools): Promise<void> {
   const { redis, report, signal } = tools
@@ -65,14 +61,11 @@ export async function fillAsMember(tools: CommandTools): Promise<void> {
   report.step('no rebuild is announced')
 }
 
-/** The announced rebuild; undefined if none is announced, or if Redis does not answer: then a member stops, and joins again later. */
+/** Undefined also if Redis does not answer: then a member stops, and joins again later. */
 const readAnnounced = (redis: RedisConnection): Promise<AnnouncedRebuild | undefined> =>
   readAnnouncedRebuild(redis).catch(() => undefined)
 
-/**
- * The generation that an announced rebuild fills; undefined if it does not exist any more, or has served already. `tag`: of the generation. `holder`: the id of
- * the rebuild, which is part of the write aliases.
- */
+/** Undefined if the generation does not exist any more, or has served. `holder`: the id of the rebuild, which is part of the write aliases. */
 async function generationOf(tools: CommandTools, { tag, holder }: AnnouncedRebuild): Promise<Generation | undefined> {
   const target = (await generationsOf(tools).find()).find(({ complete }) => complete?.tag === tag)?.complete
   if (target === undefined || target.hasServed) return undefined
@@ -83,10 +76,7 @@ async function generationOf(tools: CommandTools, { tag, holder }: AnnouncedRebui
   return { ...target, writeAliases: writeAliasesOf(target.indices, holder) }
 }
 
-/**
- * Reads as a member of the rebuild's group until the rebuild is not announced any more, or until reading fails. Example: another rebuild has taken over the
- * generation.
- */
+/** Also ends when reading fails. Example: another rebuild has taken over the generation. */
 async function fillUntilWithdrawn(tools: CommandTools, rebuild: AnnouncedRebuild, target: Generation): Promise<void> {
   const { config, source, redis, report, signal } = tools
   const rules = await readTopicRules(source, config)
@@ -105,7 +95,7 @@ async function fillUntilWithdrawn(tools: CommandTools, rebuild: AnnouncedRebuild
   } catch (error) {
     // The process is stopped.
     signal.throwIfAborted()
-    // The rebuild notices that the generation was deleted, and ends.
+    // The rebuild notices the deletion, and ends.
     if (error instanceof MixedLogs) await removeFilled(tools, target)
     report.step(`stops filling: ${(error as Error).message}`)
   } finally {

@@ -19,18 +19,17 @@ import type { Generation } from './generation.ts'
 import { Generations } from './generations.ts'
 import { untilCommittedPast, type WaitLimit } from './untilCommittedPast.ts'
 
-/** Longer than the pipeline takes to publish the records in flight (ms). */
+/** Longer than the pipeline takes to publish the records in flight. */
 const stopDeadlineMs = 8_500
-/** Longer (ms) than a killed rebuild stays a member of its group. */
+/** Longer than a killed rebuild stays a member of its group. */
 const groupDeadlineMs = 20_000
-/** How often (ms) a wait without a deadline checks that nothing disturbs the rebuild. */
 const checkMs = 5_000
 const requestTimeoutMs = 30_000
 const pollMs = 250
 
 /**
- * Fills a generation that does not serve yet from the topics. It is the pipeline of an indexer, but in the consumer group of rebuilds. Other processes
- * (members) may run such a pipeline for the same generation; then Kafka divides the partitions among them.
+ * Fills a generation that does not serve yet: an indexer's pipeline in the consumer group of rebuilds. Other processes (members) may run one for the same
+ * generation: Kafka divides the partitions among them.
  */
 export class RebuildPipeline {
   readonly #tools: CommandTools
@@ -60,7 +59,7 @@ export class RebuildPipeline {
       keptMs: (topic) => rules.keptMs[topic] ?? Number.POSITIVE_INFINITY,
       serving: undefined,
       redisTimeMs: () => redisTimeMs(redis),
-      // No client has read a list version of this generation yet: one change for all lists is enough.
+      // No client has read a list version of this generation: one change for all lists is enough.
       publishVisible: (round) =>
         publishVisiblePositions(
           redis,
@@ -77,28 +76,26 @@ export class RebuildPipeline {
 
   /**
    * Whether Kafka may have removed a deletion before it was read here. Example: a rebuild reads `a@1`, and is killed. `a` is deleted, and Kafka removes both
-   * records before another rebuild continues. Then the new generation has `a`, and no comparison finds it if the old generation has `a`, too.
+   * records before another rebuild continues. If the old generation has `a`, too, no comparison finds it.
    */
   mayLackDeletions(): boolean {
     return this.#pipeline.documentPartitions().some(({ coverage }) => coverage.mayHaveMissed)
   }
 
-  /** The partitions that this process owns, each with an offset: searches of the new generation find every record below it. */
   visible(): readonly VisiblePartition[] {
     return this.#pipeline.publisher.visible()
   }
 
-  /** Waits until every record that is in the topics now is searchable in the new generation, also those that members read. Reports the progress. */
+  /** Waits until every record that is in the topics now is searchable in the new generation, also those of members. */
   async fill(): Promise<void> {
     await this.#untilRead(() => this.#visibleOfAllMembers(), this.whileUndisturbed(), true)
   }
 
-  /** Like `fill`, but after the members have left. Resolves with the visible partitions. */
+  /** Like `fill`, but after the members have left. */
   readToTheEnd(limit: WaitLimit): Promise<readonly VisiblePartition[]> {
     return this.#untilRead(async () => this.visible(), limit, false)
   }
 
-  /** Waits until the partitions that `readVisible` reads are visible up to the ends that the topics have now. Resolves with these partitions. */
   async #untilRead(
     readVisible: () => Promise<readonly VisiblePartition[]>,
     { deadlineMs, afterPoll }: WaitLimit,
@@ -128,10 +125,7 @@ export class RebuildPipeline {
     }
   }
 
-  /**
-   * The visible partitions of this process and of its members. A partition of a member is visible up to the offset that the member has both published and
-   * committed.
-   */
+  /** A partition of a member is visible up to the offset that the member has both published and committed. */
   async #visibleOfAllMembers(): Promise<readonly VisiblePartition[]> {
     const ownPartitions = this.visible()
     const ownNames = new Set(this.#pipeline.documentPartitions().map(partitionName))
@@ -151,10 +145,7 @@ export class RebuildPipeline {
     return [...ownPartitions, ...partitionsOfMembers]
   }
 
-  /**
-   * Waits until all members have left, and this process has got their partitions. From then on, only this process writes to the new generation. It reads the
-   * records again that a member had not committed.
-   */
+  /** Waits until this process has got the partitions of all members. It reads again what they had not committed. */
   async untilMembersHaveLeft(): Promise<void> {
     const { source, config, report, signal } = this.#tools
     const group = rebuildGroup(config.CONSUMER_GROUP)
@@ -170,9 +161,8 @@ export class RebuildPipeline {
   }
 
   /**
-   * Waits until the indexers of the serving generation have committed past every record that this rebuild has rejected (why: `untilCommittedPast`). Records
-   * below the start offsets of this process were read by members, or by a killed rebuild that this one continues, and may have been rejected there. So this
-   * waits at least for commits of the start offsets.
+   * Waits until the indexers of the serving generation have committed past every rejected record (why: `untilCommittedPast`). Members, or a killed rebuild, may
+   * have rejected records below the start offsets of this process: so it waits at least for commits of these.
    */
   async untilRejectedAreCommitted(serving: Generation, limit: WaitLimit): Promise<void> {
     const targets = new Map(
@@ -185,10 +175,7 @@ export class RebuildPipeline {
     await untilCommittedPast(this.#tools, serving, targets, limit)
   }
 
-  /**
-   * For a wait without a deadline, which ends with an error when something disturbs the rebuild. Example: another rebuild has switched while this one was
-   * frozen. Then indexers commit no more for the generation whose commits this one waits for.
-   */
+  /** For a wait without a deadline, which fails if something disturbs the rebuild. Example: another rebuild has switched. */
   whileUndisturbed(): WaitLimit {
     const afterPoll = async (waitedMs: number): Promise<void> => {
       if (waitedMs % checkMs === 0) await this.expectUndisturbed()
@@ -196,10 +183,7 @@ export class RebuildPipeline {
     return { deadlineMs: Number.POSITIVE_INFINITY, afterPoll }
   }
 
-  /**
-   * Throws if the generation was deleted, or if another rebuild has taken it over: this rebuild would wait for ever for partitions that the other owns. Throws
-   * `MixedLogs` if a log was replaced while it was read.
-   */
+  /** Throws like `expectStillOwned`, and `MixedLogs` if a log was replaced while it was read. */
   async expectUndisturbed(): Promise<void> {
     await this.expectStillOwned()
     if (this.#hasAppendTimes) await this.#expectSameLogs()
@@ -214,7 +198,7 @@ export class RebuildPipeline {
       throw new Error(`another rebuild fills generation ${number}: run one again`)
   }
 
-  /** Throws `MixedLogs` if a log was replaced. Waits while a log is doubted: a former leader may have answered. */
+  /** Waits while a log is doubted: a former leader may have answered. */
   async #expectSameLogs(): Promise<void> {
     const { signal } = this.#tools
     await this.#pipeline.checkLogs()
@@ -229,8 +213,8 @@ export class RebuildPipeline {
   }
 
   /**
-   * Publishes the records in flight, and leaves the group, within `stopDeadlineMs`. Resolves with false if a write may still be in flight. Then the rebuild
-   * must not switch: the document would appear after the switch, without a new version of its list.
+   * Publishes the records in flight, and leaves the group. Resolves with false if a write may still be in flight: then the rebuild must not switch, since the
+   * document would appear without a new list version.
    */
   async stop(): Promise<boolean> {
     this.#stopping.abort()
@@ -242,7 +226,7 @@ export class RebuildPipeline {
   }
 }
 
-/** Deletes the generation that a rebuild was filling, unless it has served. */
+/** Deletes the generation unless it has served. */
 export async function removeFilled(options: CommandTools, { tag }: Generation): Promise<void> {
   const generations = generationsOf(options)
   const filled = (await generations.find()).find(({ complete }) => complete?.tag === tag && !complete.hasServed)
@@ -254,9 +238,9 @@ export const generationsOf = (
   requestTimeout = requestTimeoutMs,
 ): Generations => new Generations(elasticsearch, config, { signal, requestTimeout })
 
-/** Throws if another rebuild runs. Waits until the session and the lock of a killed rebuild have expired. */
+/** Throws if another rebuild runs. Waits until the session and the lock of a killed one have expired. */
 export async function expectAlone({ source, config, redis, signal }: CommandTools): Promise<void> {
-  // A rebuild acquires the lock of the switch before it leaves the group. So the group is read before the lock: one of them shows the rebuild.
+  // The group first: a rebuild acquires the lock before it leaves the group.
   const isAlone = async () =>
     (await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length === 0 && !(await isSwitchLocked(redis))
   if (!(await until(isAlone, groupDeadlineMs, signal, pollMs))) throw new Error('another rebuild is running')

@@ -8,12 +8,11 @@ import {
 } from '../../src/core/redis/rebuildProgress.ts'
 import type { RedisConnection } from '../../src/core/redis/redis.ts'
 
-/** A status page takes a rebuild for dead when it has stored nothing for much longer. */
+/** After a much longer time, a status page takes the rebuild for dead. */
 const storeEveryMs = 1_500
 
-/** Reports a rebuild to the terminal, and stores in Redis how far it has come, for the status pages. */
+/** Reports a rebuild to the terminal and, by Redis, to the status pages. */
 export class RebuildReport {
-  /** The report to the terminal, whose progress is also stored. */
   readonly terminal: TerminalReport
   readonly #redis: RedisConnection
   readonly #clock: () => number
@@ -41,7 +40,7 @@ export class RebuildReport {
     this.#progress = { generation, ...beginning(phase) }
   }
 
-  /** Stores nothing more. After an error, what is stored shows where the rebuild has stopped; otherwise it is removed. */
+  /** After an error, what is stored stays, to show where the rebuild has stopped. */
   async end(how: 'finished' | 'failed'): Promise<void> {
     clearInterval(this.#timer)
     await this.#stored

@@ -15,41 +15,38 @@ import { forEachAtOnce } from './forEachAtOnce.ts'
 import type { Generation } from './generation.ts'
 import { readShards, type Shard } from './readShards.ts'
 
-/** The fields of a list document that a search returns, each as an array. */
 type ListFields = {
   readonly digest?: readonly string[]
   readonly logPosition?: readonly number[]
 }
 
-/** `copied`: the documents that the new generation lacked, or had in an older version. */
 type PassResult = { readonly compared: number; readonly copied: number }
 
-/** Whether a pass leaves out this document, of which the new generation has no version: Kafka may have forgotten that its entity was deleted. */
+/** Whether a pass leaves out a document that the new generation lacks: Kafka may have forgotten that its entity was deleted. */
 type IsForgotten = (kind: DocumentKind, document: DocumentState) => boolean
 
 const documentsPerRequest = 2_000
-/** For a document, Elasticsearch needs about three times the CPU that this process needs. So with four shards at once, this process is hardly idle. */
+/** Elasticsearch needs three times the CPU of this process: with four shards at once, this process is hardly idle. */
 const shardsAtOnce = 4
 
 /**
- * Copies, from the old generation (`from`) to the new one (`to`), the documents that cannot be built from Kafka, since compaction has removed their records:
+ * Copies, from the old generation (`from`) to the new one (`to`), the documents whose records compaction has removed from Kafka:
  * - a deletion whose record is older than `delete.retention.ms`;
- * - `a@7` (revision 7 of `a`), after which a late record `a@6` with the same key was appended;
+ * - `a@7` (revision 7 of `a`), after which a late record `a@6` was appended;
  * - `a@5`, after which revision 5 was appended with other content. The later record is a dead letter: the earlier content must stay.
  *
- * After an error in a shard, no later pass is possible: the signal of all requests has aborted.
+ * After an error, no later pass is possible.
  */
 export class Reconciliation {
   readonly from: Generation
   readonly to: Generation
-  /** The types whose topics were replaced. Their list documents are copied without positions, which are offsets of the former log. */
+  /** The types whose topics were replaced. Their list documents are copied without positions. */
   readonly replaced: ReadonlySet<EntityType>
   readonly copier: DocumentCopier
   readonly #tools: CopierTools
   readonly #request: RequestOptions
-  /** Aborts after an error in one shard, to end the comparison of the others. */
   readonly #failure = new AbortController()
-  /** `<index>/<shard>` → the sequence number up to which the passes have compared the writes. */
+  /** `<index>/<shard>` → the sequence number up to which the passes have compared. */
   readonly #comparedUpTo = new Map<string, number>()
   #startedWrites: ReadonlyMap<string, number> = new Map()
 
@@ -63,42 +60,39 @@ export class Reconciliation {
     this.#request = { signal }
   }
 
-  /** The writes that primaries had started when the last pass began, acknowledged or not: `<index>/<shard>` → the highest sequence number. */
+  /** What primaries had started when the last pass began: `<index>/<shard>` → the highest sequence number. */
   get startedWrites(): ReadonlyMap<string, number> {
     return this.#startedWrites
   }
 
-  /** Whether the passes have compared `writes`, a value of `startedWrites` before or after the last pass. Copies of a shard may get a write after its primary, so that only a later pass compares it. */
+  /** `writes`: a value of `startedWrites`. */
   hasCompared(writes: ReadonlyMap<string, number>): boolean {
     return [...writes].every(([shard, lastWrite]) => {
-      // After a failover, the new primary may have fewer sequence numbers: the writes above them are lost, and not waited for.
+      // After a failover, the new primary may lack the highest sequence numbers: these writes are lost, and not waited for.
       const lastStarted = this.#startedWrites.get(shard) ?? lastWrite
       return (this.#comparedUpTo.get(shard) ?? -1) >= Math.min(lastWrite, lastStarted)
     })
   }
 
   /**
-   * Compares the documents that were written to the old generation since the last pass, and copies those that differ (`#compare`). Leaves out a document that
-   * the new generation lacks, if `isForgotten` returns true.
+   * Compares the documents that were written to the old generation since the last pass, and copies those that differ and that `isForgotten` does not leave out.
    *
-   * Compares up to four shards of an index at once. They do not disturb each other: documents of one entity are in one shard of each index, so that no two
-   * comparisons copy or note the same entity. The order that matters stays: all list documents of a type are compared before its detail documents. An error in
-   * one shard ends the requests for the others; the pass waits for their end, and rejects with that error.
+   * Shards of an index that are compared at once have no entity in common. All list documents of a type are compared before its detail documents:
+   * `ForgottenEntities` needs this order.
    */
   async pass(isForgotten: IsForgotten = () => false): Promise<PassResult> {
     const { elasticsearch, report } = this.#tools
-    // 1. Reads the sequence numbers. A later write may not be searchable in step 3, and is left to the next pass.
+    // A later write may not be searchable yet: the next pass compares it.
     const { shards, documentCount } = await readShards(elasticsearch, this.from, this.#request)
     this.#startedWrites = new Map(shards.map(({ name, lastStarted }) => [name, lastStarted]))
-    // 2. Refreshes every copy: any copy may answer the searches.
+    // Every copy, since any may answer the searches.
     const indices = documentKinds.flatMap((kind) => [this.from.indices[kind], this.to.indices[kind]])
     await refreshEveryCopy(elasticsearch, indices, this.#request)
-    // 3. Searches and compares the documents up to these sequence numbers.
     const isFirst = this.#comparedUpTo.size === 0
     const result = { compared: 0, copied: 0 }
     const compareShard = async (shard: Shard): Promise<void> => {
       for await (const documents of this.#writtenSinceLastPass(shard)) {
-        // Not `result.copied += await …`: that would lose what other shards add meanwhile.
+        // Not `result.copied += await …`: that would lose what other shards add.
         const copied = await this.#compare(shard.kind, documents, isForgotten)
         result.copied += copied
         result.compared += documents.length
@@ -113,10 +107,7 @@ export class Reconciliation {
     return result
   }
 
-  /**
-   * The documents of a shard that were written since the last pass, up to the sequence number that every copy has reached. A copy without later writes may
-   * answer the search, and a failover may lose these writes.
-   */
+  /** Reads up to the sequence number that every copy has reached: a copy without later writes may answer the search, and a failover may lose these writes. */
   async *#writtenSinceLastPass({ kind, index, number, name, lastOnEveryCopy }: Shard): AsyncGenerator<DocumentState[]> {
     const compared = this.#comparedUpTo.get(name) ?? -1
     if (lastOnEveryCopy <= compared) return
@@ -134,7 +125,7 @@ export class Reconciliation {
       })
   }
 
-  /** Copies documents that are missing, older, or of other content or of another record in the new index. Returns how many were missing or older. */
+  /** Returns how many documents were missing or older. Those of other content or of another record are copied, too. */
   async #compare(kind: DocumentKind, old: readonly DocumentState[], isForgotten: IsForgotten): Promise<number> {
     const stored = await this.copier.storedStates(kind, old.map(idOf))
     const missingOrOlder = old.filter((document) => {
@@ -157,11 +148,10 @@ export class Reconciliation {
   /**
    * The list documents that the new generation has made from another record of the same revision. They must get the positions of the old generation. Example:
    * 1. `a@5` is in partition 0 at offset 10. After partitions were added, it was appended again, in partition 1 at offset 5.
-   * 2. The old generation has read partition 0 first: `a` has position 0/10. A follower has read past 1/5, but not yet past 0/10.
-   * 3. The new generation has read partition 1 first. If `a` kept position 1/5, the follower would never get it.
+   * 2. The old generation has read partition 0 first: `a` has position 0/10. A follower has read past 1/5, not yet past 0/10.
+   * 3. The new generation has read partition 1 first. With position 1/5, the follower would never get `a`.
    *
-   * An entity that was carried over from a replaced log keeps its new position: every follower has got the entity already. If `to` serves, all entities keep
-   * their positions: followers read these.
+   * Not if `replaced`: every follower has got the entity. Not if `to` serves: followers read its positions.
    */
   #ofAnotherRecord(
     kind: DocumentKind,
@@ -170,7 +160,6 @@ export class Reconciliation {
   ): readonly DocumentState[] {
     if (!isList(kind) || this.to.isServing || this.replaced.has(entityTypeOf(kind))) return []
     return old.filter(({ id, version, logPosition }) => {
-      // A tombstone that was carried over has no position.
       if (logPosition === undefined || logPosition === carriedOver) return false
       const inNew = stored.get(id)
       return inNew?.version === version && inNew.logPosition !== logPosition

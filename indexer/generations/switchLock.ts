@@ -2,18 +2,16 @@ import type { RedisConnection } from '../../src/core/redis/redis.ts'
 import { acquireSwitchLock, extendSwitchLock, releaseSwitchLock } from '../../src/core/redis/serving.ts'
 import type { WaitLimit } from './untilCommittedPast.ts'
 
-/** The lock expires this long (ms) after its last extension. Until then, positions and watermark stand still, even if the rebuild was killed. */
+/** Counted from the last extension. Until then, positions and watermark stand still, even if the rebuild was killed. */
 const maxLockMs = 10_000
-/** The interval (ms) of renewals in the background. */
 const renewalMs = 2_500
-/** After so many renewals (30 s) without a call of `extend`, the lock expires: a step without progress must not stop the watermark for ever. */
+/** Without a call of `extend` (30 s). A step without progress must not stop the watermark for ever. */
 const maxRenewals = 12
-/** The deadline (ms) of each wait under the lock. */
 const waitDeadlineMs = 20_000
 
 /**
- * The lock in Redis that a rebuild owns while it switches readers to its generation. Meanwhile indexers publish no positions of the serving generation: readers
- * are promised nothing that the new generation may lack.
+ * The lock in Redis that a rebuild owns while it switches. Meanwhile indexers publish no positions of the serving generation: readers are promised nothing that
+ * the new one may lack.
  */
 export class SwitchLock {
   readonly #redis: RedisConnection
@@ -24,13 +22,13 @@ export class SwitchLock {
   private constructor(redis: RedisConnection, holder: string) {
     this.#redis = redis
     this.#holder = holder
-    // Errors are ignored: if the lock has expired, the next `extend` rejects.
+    // If the lock has expired, the next `extend` rejects.
     this.#renewal = setInterval(() => {
       if (this.#renewals++ < maxRenewals) extendSwitchLock(redis, holder, maxLockMs).catch(() => undefined)
     }, renewalMs)
   }
 
-  /** Acquires the lock, and renews it in the background. `holder`: the id of the rebuild. Throws if another rebuild owns the lock. */
+  /** Throws if another rebuild owns the lock. */
   static async acquire(redis: RedisConnection, holder: string): Promise<SwitchLock> {
     if (!(await acquireSwitchLock(redis, holder, maxLockMs))) throw new Error('another rebuild is switching')
     return new SwitchLock(redis, holder)
@@ -43,12 +41,12 @@ export class SwitchLock {
       throw new Error('the lock of the switch has expired')
   }
 
-  /** For a wait while the rebuild owns the lock: each poll extends the lock, and the wait has a deadline, because the watermark stands still. */
+  /** For a wait under the lock: it has a deadline, because the watermark stands still. */
   limit(): WaitLimit {
     return { deadlineMs: waitDeadlineMs, afterPoll: () => this.extend() }
   }
 
-  /** Ends the renewals, and releases the lock. If Redis does not answer, the lock expires. */
+  /** If Redis does not answer, the lock expires. */
   async release(): Promise<void> {
     clearInterval(this.#renewal)
     await releaseSwitchLock(this.#redis, this.#holder).catch(() => undefined)

@@ -15,7 +15,7 @@ import { generationsOf, type RebuildPipeline } from './rebuildPipeline.ts'
 import type { Reconciliation } from './reconciliation.ts'
 import { SwitchLock } from './switchLock.ts'
 
-/** The deadline (ms) of each request to Elasticsearch; shorter than the life of the lock. */
+/** Of each request to Elasticsearch; shorter than the life of the lock. */
 const switchTimeoutMs = 5_000
 const passesDeadlineMs = 5_000
 const aliasesDeadlineMs = 60_000
@@ -23,7 +23,6 @@ const aliasesPollMs = 1_000
 
 type SwitchParts = {
   readonly tools: CommandTools
-  /** The id of the rebuild, under which it owns the lock. */
   readonly holder: string
   readonly pipeline: RebuildPipeline
   readonly reconciliation: Reconciliation
@@ -32,11 +31,10 @@ type SwitchParts = {
 }
 
 /**
- * Switches readers from the serving generation to the new one. If a step before the script in Redis fails, the lock is released, and indexers resume publishing
- * positions of the serving generation.
+ * Switches readers from the serving generation to the new one. If a step before the script in Redis fails, indexers resume publishing positions of the serving
+ * generation.
  *
- * The new generation misses no record: until the switch, live indexers write to the old generation, also records that the rebuild has not committed. After the
- * switch, they write to the new one, and start at the rebuild's commits or below.
+ * No record is missed: until the switch, live indexers write to the old generation; afterwards to the new one, from the rebuild's commits or below.
  */
 export async function switchOver(parts: SwitchParts): Promise<void> {
   const { tools, holder, pipeline, reconciliation, forgottenEntities, formerDeadLetters } = parts
@@ -44,35 +42,33 @@ export async function switchOver(parts: SwitchParts): Promise<void> {
   const { from: serving, to: target } = reconciliation
   const generations = generationsOf(tools, switchTimeoutMs)
   await pipeline.expectUndisturbed()
-  // The first wait may be long: so it is before the lock. Another one follows under the lock (step 2).
+  // The first wait may be long: so it is before the lock.
   await pipeline.untilRejectedAreCommitted(serving, pipeline.whileUndisturbed())
-  // 1. Acquires the lock. From now on, only new list versions of the serving generation are published: its watermark and positions stand still.
+  // 1. From now on, only new list versions of the serving generation are published: its watermark and positions stand still.
   const lock = await SwitchLock.acquire(redis, holder)
   report.step('switching')
   try {
-    // 2. Reads to the present ends of the topics. No published position of the serving generation is above them. Then writes tombstones of entities that
-    // the serving generation has, and whose deletions Kafka has removed unread.
+    // 2. Reads to the present ends of the topics: no published position of the serving generation is above them.
     const visible = await pipeline.readToTheEnd(lock.limit())
     const mayLackDeletions = pipeline.mayLackDeletions()
     await pipeline.untilRejectedAreCommitted(serving, lock.limit())
     const tombstoneCount = await forgottenEntities.drop(reconciliation.copier, clock(), lock)
-    // 3. Ends the writes of the pipeline: a write after the switch would become visible without a new list version.
+    // 3. A write of the pipeline after the switch would become visible without a new list version.
     if (!(await pipeline.stop())) throw new Error('the new generation is not written in time: run the rebuild again')
-    // 4. Copies every document that was written to the serving generation until now, and makes it searchable.
+    // 4. Copies what was written to the serving generation until now, and makes it searchable.
     await passUntilCompared(tools, reconciliation, lock)
     await refreshEveryCopy(elasticsearch, Object.values(target.indices), { signal, requestTimeout: switchTimeoutMs })
     await lock.extend()
-    // 5. Counts the entities whose states were dead letters until now, and are in the new generation. Followers have passed the positions of these states,
-    // so they would never get them: step 6 makes followers start anew. First compares the positions up to the ends of step 2.
+    // 5. Followers have passed the positions of states that were dead letters until now, and would never get them: step 6 makes followers start anew.
     await formerDeadLetters.compare(visible, lock)
     const formerLetterCount = await formerDeadLetters.count(lock)
-    // 6. Stores the keys that decide whether the cursors of followers stay valid.
+    // 6. Decides whether the cursors of followers stay valid.
     await pipeline.expectStillOwned()
     if ((await generations.serving())?.tag !== serving.tag)
       throw new Error(`generation ${serving.number} does not serve any more: run the rebuild again`)
     const hasMissed = tombstoneCount > 0 || formerLetterCount > 0
     const cursorKeys = await storeCursorKeys(tools, generations, reconciliation, hasMissed)
-    // 7. Switches in one script, which also releases the lock: the next request of each reader searches the new generation.
+    // 7. One script switches and releases the lock: the next request of each reader searches the new generation.
     const switched = await switchServing(redis, {
       holder,
       from: serving.tag,
@@ -91,13 +87,13 @@ export async function switchOver(parts: SwitchParts): Promise<void> {
     await lock.release()
   }
   report.step(`generation ${target.number} serves`)
-  // 8. Moves the aliases. If this process dies first, an indexer or the next rebuild moves them.
+  // 8. If this process dies first, an indexer or the next rebuild moves the aliases.
   await moveAliases(tools, target)
 }
 
 /**
- * Repeats passes of the reconciliation until they have compared, with the new generation, every write to the old one that has started by the end of the first
- * pass. One pass is not enough: it may read a copy of a shard that gets a write later than other copies.
+ * Repeats passes until they have compared every write that has started by the end of the first pass: that pass may read a copy of a shard that gets a write
+ * later than other copies.
  */
 async function passUntilCompared(
   { signal }: CommandTools,
@@ -118,9 +114,9 @@ async function passUntilCompared(
 }
 
 /**
- * Stores in the new generation, for each type, the key that seals cursors. With the key of the old generation, followers of change feeds go on. With a new key,
- * their cursors are refused, and they start anew. That is necessary if
- * - `hasMissed`: Kafka has removed a deletion before it was read, or the new generation has states at positions that followers have passed;
+ * Stores, for each type, the key that seals cursors: that of the old generation, with which followers go on, or a new one, which refuses their cursors, so that
+ * they start anew. A new one is necessary if
+ * - `hasMissed`: followers lack a deletion, or a state at a position that they have passed;
  * - the old generation may have missed a deletion (`knowsDeletions`);
  * - a log was replaced: the cursors have positions of the former log.
  */
@@ -131,9 +127,8 @@ async function storeCursorKeys(
   hasMissed: boolean,
 ): Promise<Generation['cursorKeys']> {
   const goesOn = !hasMissed && replaced.size === 0 && (await knowsDeletions(redis, from.tag))
-  // The keys that the new indices have already are not used: a killed rebuild may have replaced them by those of the old generation.
+  // Not the keys in the new indices: a killed rebuild may have replaced them by those of the old generation.
   const cursorKeys = goesOn ? from.cursorKeys : { forms: newCursorKey(), submissions: newCursorKey() }
-  // A topic was replaced in this rebuild or an earlier one: documents of its former log were copied, and have no position of the new log.
   const isCarriedOver = (type: EntityType): boolean => from.hasCarriedOver[type] || replaced.has(type)
   const hasCarriedOver = { forms: isCarriedOver('forms'), submissions: isCarriedOver('submissions') }
   await generations.storeMeta(to, { cursorKeys, hasCarriedOver })
@@ -151,7 +146,6 @@ function reasonOf(result: Exclude<SwitchResult, { readonly kind: 'switched' }>):
   }
 }
 
-/** Moves the aliases to the new generation. Throws if that has not succeeded within a minute. */
 async function moveAliases(tools: CommandTools, target: Generation): Promise<void> {
   const { redis, log, signal } = tools
   const generations = generationsOf(tools, switchTimeoutMs)
@@ -160,7 +154,7 @@ async function moveAliases(tools: CommandTools, target: Generation): Promise<voi
       const present = await finishSwitch(generations, await readServing(redis))
       return present.some(({ complete }) => complete?.tag === target.tag && complete.isServing)
     } catch (err) {
-      // Tries again. Requests search the new generation already, since Redis names it.
+      // Requests search the new generation already, since Redis names it.
       log.warn({ err }, 'the aliases were not moved')
       return false
     }

@@ -6,20 +6,18 @@ import type { Generation } from './generation.ts'
 
 const pollMs = 250
 
-/** How long a wait may last, and what it does meanwhile. */
 export type WaitLimit = {
   readonly deadlineMs: number
-  /** Called after each poll; `waitedMs`: the pauses so far. If it rejects, the wait ends. */
+  /** `waitedMs`: the pauses so far. If it rejects, the wait ends. */
   readonly afterPoll: (waitedMs: number) => unknown
 }
 
 /**
- * Waits until the indexers of the serving generation have committed past every record that the rebuild, or a killed one that it continues, may have rejected.
- * `targets`: `partitionName` → the offset below which all such records are. Example, with revision 5 of `a` (`a@5`), which breaks the contract:
+ * Waits until the indexers of the serving generation have committed past every record that the rebuild may have rejected. `targets`: `partitionName` → the
+ * offset below which these are. Example, with revision 5 of `a` (`a@5`), which breaks the contract:
  * 1. An indexer fetches `a@3`, the deletion `a@4` and `a@5`, and has written `a@3` so far.
  * 2. Compaction removes `a@3` and `a@4`. A rebuild reads `a@5` only, and rejects it.
- * 3. If the rebuild compared the generations now, it would copy `a@3` as live, and nobody would find the deletion later. So it waits until the indexer has
- *    written the deletion and committed past `a@5`.
+ * 3. If the rebuild compared the generations now, it would copy `a@3` as live, and nobody would find the deletion later.
  *
  * Does not wait if no indexer is in the group: no write is in flight.
  */

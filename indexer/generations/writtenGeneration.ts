@@ -11,30 +11,28 @@ import { finishSwitch } from './finishSwitch.ts'
 import { type Generation, readTag } from './generation.ts'
 import { Generations } from './generations.ts'
 
-/** What an indexer writes to, and its configuration. */
 export type Stores = { readonly config: Config; readonly elasticsearch: Client; readonly redis: RedisConnection }
 
-/** The generation tags in the commits for the document topics: of the group of live indexers (`own`), and of the group of rebuilds (`ofRebuild`). */
+/** In the commits of live indexers (`own`), and of rebuilds (`ofRebuild`). */
 type CommittedTags = Readonly<Record<'own' | 'ofRebuild', readonly (string | undefined)[]>>
 
 const requestTimeoutMs = 30_000
 
 /**
- * The generation that this indexer writes. If the former generation was lost (indices were deleted, or restored from an older snapshot), it is a new one, built
- * from Kafka. The new one has no watermark, and does not serve, until all partitions are read to the ends that they had at the assignment.
+ * The generation that this indexer writes. If the former one was lost (deleted, or restored from an older snapshot), it is a new one, which does not serve
+ * until all partitions are read to the ends that they had at the assignment.
  */
 export class WrittenGeneration {
   readonly generation: Generation
   readonly #redis: RedisConnection
   readonly #generations: Generations
-  /** The generation that Redis named before this one was opened; undefined if it named none. */
   readonly #servingAtOpen: GenerationTag | undefined
   readonly #left = new AbortController()
   /** Aborts once this indexer must write another generation. */
   readonly left = this.#left.signal
-  /** Whether the generation does not serve yet: readers may have seen records in the former generation that this one lacks. */
+  /** Not serving yet: readers may have seen records in the former generation that this one lacks. */
   #isBuilding: boolean
-  /** Epoch ms; undefined while the generation has no watermark. */
+  /** Epoch ms; undefined without a watermark. */
   watermarkMs: number | undefined
 
   private constructor(stores: Stores, generations: Generations, chosen: ChosenGeneration) {
@@ -46,8 +44,7 @@ export class WrittenGeneration {
   }
 
   /**
-   * Finds the generation to write (`chooseGeneration`), or creates one. If a rebuild has died in its switch, moves the aliases. Rejects if the mappings are of
-   * another release. Safe to call from several processes at once.
+   * Finds the generation to write (`chooseGeneration`), or creates one. Rejects if the mappings are of another release. Several processes may call it at once.
    */
   static async open(stores: Stores, committed: CommittedTags, signal: AbortSignal): Promise<WrittenGeneration> {
     const generations = new Generations(stores.elasticsearch, stores.config, {
@@ -67,20 +64,18 @@ export class WrittenGeneration {
     return opened
   }
 
-  /** Fails while requests do not search this generation. */
   health(): CheckOutcome {
     return this.#isBuilding ? failed(`generation ${this.generation.number} is being built from Kafka`) : passed
   }
 
-  /** Reads whether to go on writing this generation: its indices and aliases exist, and no other generation serves. If not, `left` aborts. */
+  /** Whether its indices and aliases exist, and no other generation serves. If not, `left` aborts. */
   async isCurrent(): Promise<boolean> {
     const isBuilding = this.#isBuilding
     const generations = (await this.#generations.find()).flatMap(({ complete }) => complete ?? [])
     const own = generations.find(({ tag }) => tag === this.generation.tag)
-    // `servesOrIsBuilt` is also false if a generation that has served lacks only its read aliases. Then it is opened again, which restores them.
+    // False also if only the read aliases are lost: then the generation is opened again, which restores them.
     const servesOrIsBuilt = own?.isServing === true || (isBuilding && !generations.some(({ isServing }) => isServing))
     if (!servesOrIsBuilt || !own?.hasWriteAliases) this.#left.abort()
-    // Another indexer has made this generation serve.
     if (own?.isServing) this.#isBuilding = false
     return !this.left.aborted
   }
@@ -88,7 +83,7 @@ export class WrittenGeneration {
   /**
    * Acts on the reply of Redis to a round (one publication of positions and list versions):
    * - the generation is complete now: makes it serve;
-   * - Redis names no generation, or has fallen back to a lower one: makes Redis name this one again;
+   * - Redis names no generation, or a lower one after it has fallen back: makes Redis name this one;
    * - another generation serves: resolves with `retired`, which ends the pipeline.
    */
   async afterRound({ outcome, serving, watermarkMs }: RoundReply): Promise<RoundResult> {
@@ -103,20 +98,18 @@ export class WrittenGeneration {
     return this.left.aborted ? 'retired' : 'continue'
   }
 
-  /** Whether this generation serves, and Redis has fallen back to an older state, which names a lower one. */
   #isAbove(serving: GenerationTag): boolean {
     const id = readTag(serving)
     return id !== undefined && !this.#isBuilding && id.number < this.generation.number
   }
 
-  /** Makes the aliases and Redis name this generation. */
   async #serve(): Promise<void> {
     await this.#generations.serve(this.generation)
     this.#isBuilding = false
     await this.#adopt(this.#servingAtOpen)
   }
 
-  /** Makes Redis name this generation, so that requests use its indices, positions and list versions. Rejects if Redis names neither it nor `expected`. */
+  /** Makes requests use its indices, positions and list versions. Rejects if Redis names neither it nor `expected`. */
   async #adopt(expected: GenerationTag | undefined): Promise<void> {
     await setServing(this.#redis, this.generation.tag, expected ?? '')
   }
@@ -124,9 +117,9 @@ export class WrittenGeneration {
 
 type ChosenGeneration = {
   readonly generation: Generation
-  /** The generation that Redis named before; undefined if it named none. */
+  /** Undefined if Redis named none. */
   readonly servingTag: GenerationTag | undefined
-  /** Whether the generation has every record below the present watermark, so that it may serve at once. */
+  /** Whether it has every record below the present watermark. */
   readonly coversWatermark: boolean
 }
 
@@ -135,8 +128,8 @@ async function findOrCreate(
   generations: Generations,
   committed: CommittedTags,
 ): Promise<ChosenGeneration> {
-  // Read first (optimistic concurrency). Example: this process is frozen after this line, and a rebuild switches. `#adopt` then finds another name than
-  // `servingTag` in Redis, and does not make the former generation serve again.
+  // Read first: if a rebuild switches after this line, `#adopt` finds another name than `servingTag` in Redis, and does not make the former generation serve
+  // again.
   const servingTag = await readServing(redis)
   const present = await finishSwitch(generations, servingTag)
   const ids = [servingTag, ...committed.own].flatMap((tag) => readTag(tag) ?? [])
@@ -144,7 +137,7 @@ async function findOrCreate(
   const { number, complete } = chooseGeneration(present, newest)
   const generation = complete ?? (await generations.create(number))
   await generations.expectOwnSettings(generation)
-  // The commits of a rebuild count only after its switch: before the switch, its generation may lack records that live indexers have read.
+  // The commits of a rebuild count only after its switch: before, its generation may lack records that live indexers have read.
   const tags = [servingTag, ...committed.own, ...(generation.isServing ? committed.ofRebuild : [])]
   // Before the first generation, there is no watermark.
   const isFirst = newest === undefined && !present.some(({ complete }) => complete?.hasServed)

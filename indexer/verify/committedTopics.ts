@@ -11,27 +11,25 @@ import { type ComparedRecord, type DocumentComparison, deadLetterVersion, stored
 import { hasPartition } from './share.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
-/** A partition with its offsets at the start of the verification, and with what was read of it since. */
 type ComparedPartition = TopicPartition & {
-  /** The offset of its first record. */
   readonly low: Offset
-  /** Indexers have committed every record below this offset for the serving generation. */
+  /** Indexers have committed every record below it for the serving generation. */
   readonly committed: Offset
-  /** Its end. */
+  /** The end of the partition when the verification started. */
   readonly high: Offset
-  /** The offset after the last record that was read here. */
+  /** After the last record that was read. */
   next: bigint
-  /** The latest append time (epoch ms) of the records that were read here; `-Infinity` before the first one. */
+  /** The latest append time (epoch ms) that was read; `-Infinity` before the first record. */
   latestMs: number
-  /** `latestMs` before the first gap between offsets (`changedAtLeast`); undefined while there was no gap. */
+  /** `latestMs` before the first gap between offsets (`changedAtLeast`); undefined without a gap. */
   latestBeforeGapMs: number | undefined
 }
 
-/** The document topics, and up to where indexers have committed them for the generation that serves. Reads their records into a comparison. */
+/** The document topics, and up to where indexers have committed them for the serving generation. */
 export class CommittedTopics {
   readonly generation: Generation
   readonly #context: VerifyContext
-  /** By `partitionName`; also the partitions of other shares. */
+  /** By `partitionName`; also those of other shares. */
   readonly #partitions: ReadonlyMap<string, ComparedPartition>
 
   private constructor(context: VerifyContext, generation: Generation, partitions: readonly ComparedPartition[]) {
@@ -40,7 +38,7 @@ export class CommittedTopics {
     this.#partitions = new Map(partitions.map((partition) => [partitionName(partition), partition]))
   }
 
-  /** Reads which generation serves, and the commits for it. Throws if no generation serves, or if a partition with records has no commit for it. */
+  /** Throws if no generation serves, or if a partition with records has no commit for it. */
   static async read(context: VerifyContext): Promise<CommittedTopics> {
     const { config, source, elasticsearch, share, signal } = context
     const generation = await new Generations(elasticsearch, config, { signal }).serving()
@@ -53,7 +51,7 @@ export class CommittedTopics {
       groupId: config.CONSUMER_GROUP,
       rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP),
       generationOf: () => generation,
-      // A verification does not look for replaced logs.
+      // Replaced logs are not searched for.
       storedLogs: new Map(),
       logStatesOfDocuments: async () => new Map(),
       clock: Date.now,
@@ -62,7 +60,7 @@ export class CommittedTopics {
       throw new Error(
         `generation ${generation.number} has documents that a rebuild carried over from a replaced log, which name no partition: verify it without --share`,
       )
-    // The ends are read after the commits, so that no commit is above an end.
+    // Read after the commits, so that no commit is above an end.
     const ranges = await source.offsetRanges(topics)
     const partitions = [...ranges].map(([name, { topic, partition, low, high }]): ComparedPartition => {
       const start = starts.get(name)
@@ -82,14 +80,14 @@ export class CommittedTopics {
     return new CommittedTopics(context, generation, partitions)
   }
 
-  /** Throws unless the generation still serves, with the same partitions, and neither offsets nor commits are lower than before. */
+  /** Throws unless the generation still serves, with the same partitions, and no offset or commit is lower. */
   async expectUnchanged(): Promise<void> {
     const now = await CommittedTopics.read(this.#context)
     if (now.generation.tag !== this.generation.tag)
       throw new Error(`generation ${now.generation.number} serves meanwhile, not ${this.generation.number}`)
     for (const [name, { low, committed, high }] of this.#partitions) {
       const present = now.#partitions.get(name)
-      // The first offset of a partition only grows, unless its topic is created again.
+      // It only grows, unless the topic is created again.
       const hasGoneBack =
         present !== undefined && (present.low < low || present.high < high || present.committed < committed)
       if (present === undefined || hasGoneBack)
@@ -98,7 +96,7 @@ export class CommittedTopics {
     if (now.#partitions.size > this.#partitions.size) throw new Error('a partition was added meanwhile')
   }
 
-  /** The numbers of all partitions of each type's topic, also of other shares. */
+  /** Of each type's topic, also of other shares. */
   partitionNumbers(): Readonly<Record<EntityType, readonly number[]>> {
     const numbers: Record<EntityType, number[]> = { forms: [], submissions: [] }
     for (const { topic, partition } of this.#partitions.values())
@@ -106,7 +104,7 @@ export class CommittedTopics {
     return numbers
   }
 
-  /** The number of offsets, with or without a record, that were not committed when the verification started. */
+  /** Offsets, with or without a record, that were not committed at the start. */
   get uncommitted(): number {
     return this.#partitionsOfShare().reduce((sum, { high, committed }) => sum + Number(high - committed), 0)
   }
@@ -115,12 +113,11 @@ export class CommittedTopics {
     return [...this.#partitions.values()].filter(({ partition }) => hasPartition(this.#context.share, partition))
   }
 
-  /** Reads the committed records into the comparison. */
   async readCommitted(comparison: DocumentComparison): Promise<void> {
     await this.#readFurther('records read', ({ committed }) => committed, comparison)
   }
 
-  /** Reads the records from where the last reading has ended to the present ends. `step` names this step in the progress. */
+  /** Reads from where the last reading has ended to the present ends. */
   async readAppended(step: string, comparison: DocumentComparison): Promise<void> {
     const { config, source } = this.#context
     const ranges = await source.offsetRanges(documentTopics(config))
@@ -131,7 +128,6 @@ export class CommittedTopics {
     )
   }
 
-  /** Reads each partition of the share from where the last reading has ended to the offset that `endOf` returns. */
   async #readFurther(
     step: string,
     endOf: (partition: ComparedPartition) => bigint,
@@ -167,14 +163,13 @@ export class CommittedTopics {
     report.progress(step, total, total)
   }
 
-  /** What is compared of a record; undefined if its key names no entity, or an entity of another team than the context's. */
   #convert(record: SourceRecord, readPartition: ComparedPartition): ComparedRecord | undefined {
     const { team, config } = this.#context
     const { partition, offset } = record
-    // First, since it also notes that the record was read.
+    // First: it also notes that the record was read.
     const changedAtLeastMs = changedAtLeast(readPartition, record)
     if (team !== undefined && record.key?.toString('latin1').startsWith(`${team}/`) !== true) return undefined
-    // SQLite stores a boolean as 0 or 1.
+    // For SQLite.
     const isCommitted = Number(offset < readPartition.committed)
     const origin = { partition, offset, changedAtLeastMs, isCommitted }
     const conversion = convertRecord(record, config)
@@ -184,7 +179,7 @@ export class CommittedTopics {
       const digests = { list: storedContentOf(list).digest, detail: storedContentOf(detail).digest }
       return { type: entityTypeOf(list.kind), id: list.id, version: list.version, ...digests, ...origin }
     }
-    // The record breaks the contract: it is a dead letter.
+    // The record is a dead letter.
     const key = readKey(record.key)
     if (!key.ok) return undefined
     const type = entityTypeIn(record.topic, config)
@@ -194,11 +189,10 @@ export class CommittedTopics {
 }
 
 /**
- * The lowest `changedAt` (epoch ms) that the documents of a record may have. To be called once for each record of a partition, in order: notes in `partition`
- * that the record was read.
+ * The lowest `changedAt` (epoch ms) that the documents of a record may have. To be called once for each record, in order: notes that it was read.
  * - If no offset is missing up to the record, this is its append time.
- * - Otherwise a producer may have sent the same content before: compaction has removed that record, which was in a gap, and the documents have its append
- *   time. It was not appended before the records in front of the first gap. So this is the latest append time of those, if that is lower.
+ * - Otherwise compaction may have removed, from a gap, an earlier record of the same content, and the documents have its append time. Records in front of the
+ *   first gap were appended before: this is the latest append time of those, if that is lower.
  */
 function changedAtLeast(partition: ComparedPartition, { offset, appendedAtMs }: SourceRecord): number {
   const isAfterGap = offset > partition.next

@@ -16,8 +16,8 @@ const maxComparisons = 5
 const pauseMs = 1_000
 
 /**
- * Compares the account keys in Redis with their topic, several times while there are differences, and reports those that all comparisons find. Resolves with
- * the number of keys that are live in the topic. Rejects if Redis has not all keys, or was restarted meanwhile.
+ * Compares the account keys in Redis with their topic, and reports what all comparisons find. Resolves with the number of live keys. Rejects if Redis has not
+ * all keys, or was restarted meanwhile.
  */
 export async function verifyAccountKeys(context: VerifyContext, differences: DifferenceReport): Promise<number> {
   context.report.step('account keys in Redis are compared with their topic')
@@ -35,13 +35,13 @@ export async function verifyAccountKeys(context: VerifyContext, differences: Dif
   return first.keys
 }
 
-/** Rejects unless Redis has all account keys. Resolves with the run id of Redis, which is another one after a restart; undefined if it is not known. */
+/** Resolves with the run id of Redis, which a restart changes; undefined if it is not known. */
 async function expectComplete({ redis }: VerifyContext): Promise<string | undefined> {
   if (!(await new AccountKeyStore(redis).isComplete())) throw new AccountKeysIncomplete()
   return redis.runId()
 }
 
-/** `keys`: the number of keys that are live in the topic. `differences`: by kind and key. */
+/** `keys`: live in the topic. `differences`: by kind and key. */
 async function compareOnce({ config, source, redis, team, pauseAfterWork, signal }: VerifyContext): Promise<{
   readonly keys: number
   readonly differences: Map<string, Difference>
@@ -62,22 +62,21 @@ async function compareOnce({ config, source, redis, team, pauseAfterWork, signal
 
 const isOf = (team: VerifyContext['team'], id: DocumentId): boolean => team === undefined || teamIdOf(id) === team
 
-/** The content of the account-key store in Redis. */
 export type AccountKeySurvey = {
   /** `team/key` → the state of the key. */
   readonly states: ReadonlyMap<DocumentId, AccountKeyState>
   /**
-   * Digest of a key's secret → its claims. Each live key with this digest is a claim, or two if its live records are in two partitions. A look-up finds a key
-   * only if its digest has exactly one claim.
+   * Digest of a secret → a claim of each live key with it, or two if the key's live records are in two partitions. A look-up finds a key only if its digest has
+   * exactly one claim.
    */
   readonly claims: ReadonlyMap<Digest, readonly FoundKey[]>
 }
 
-/** Reads the whole account-key store in pages. Concurrent writes may be included or not. */
+/** Concurrent writes may be included or not. */
 export async function surveyAccountKeys(redis: RedisConnection): Promise<AccountKeySurvey> {
   const { keys: names } = redis
   const states = new Map<DocumentId, AccountKeyState>()
-  // In this order, because a deletion moves a key from `teamKeys` to `deletedKeys`: so no key is missed.
+  // In this order: a deletion moves a key from `teamKeys` to `deletedKeys`, so no key is missed.
   for (const prefix of [names.teamKeys(''), names.deletedKeys('')])
     for await (const [teamId, hash] of scanHashes(redis, prefix))
       for (const [keyId, field] of Object.entries(hash)) {
@@ -92,22 +91,20 @@ export async function surveyAccountKeys(redis: RedisConnection): Promise<Account
   return { states, claims }
 }
 
-/** The newest states of a key: several if two writers made the same revision at once. */
+/** Several if two writers made the same revision at once. */
 type NewestStates = readonly [AccountKeyState, ...AccountKeyState[]]
 
 /**
  * Computes the expected content of the account-key store from the records, in any order, by the rules of `accountKeyScripts.ts`. Of several records of a key, a
- * deletion wins, then the highest revision, then a revocation. The API accepts no key with a digest that several live keys have, and no key with live records
- * in two partitions.
+ * deletion wins, then the highest revision, then a revocation.
  */
 export class ExpectedAccountKeys {
   readonly states = new Map<DocumentId, NewestStates>()
-  /** Key → the partition of its last live record. */
+  /** Of the last live record. */
   readonly #partitions = new Map<DocumentId, number>()
-  /** Keys with live records in two partitions. */
   readonly #inTwoPartitions = new Set<DocumentId>()
 
-  /** Adds a record; ignores one that breaks the contract. */
+  /** Ignores a record that breaks the contract. */
   apply(record: SourceRecord): void {
     const result = readAccountKeyRecord(record.key, record.value)
     if (!result.ok) return
@@ -124,10 +121,7 @@ export class ExpectedAccountKeys {
     else if (order === 0 && !isAmong(state, newest)) this.states.set(id, [...newest, state])
   }
 
-  /**
-   * Digest → the expected claims: one for each live key, two for a key in `#inTwoPartitions`. A claim is a list of what Redis may have for the key: several
-   * if two writers made the same revision at once.
-   */
+  /** Digest → the expected claims, each with all states that Redis may have for the key. */
   claims(): ReadonlyMap<Digest, readonly (readonly FoundKey[])[]> {
     const claims = new Map<Digest, FoundKey[][]>()
     for (const [id, newest] of this.states) {
@@ -142,7 +136,7 @@ export class ExpectedAccountKeys {
   }
 }
 
-/** Positive if `a` is newer than `b`, 0 if they are equally new. */
+/** Positive if `a` is newer. */
 function orderOf(a: AccountKeyState, b: AccountKeyState): number {
   if (a.key === null || b.key === null) return Number(a.key === null) - Number(b.key === null)
   return a.revision - b.revision || Number(a.key.state === 'revoked') - Number(b.key.state === 'revoked')
@@ -153,10 +147,9 @@ const isAmong = (state: AccountKeyState, states: readonly AccountKeyState[]): bo
 
 const idOf = ({ teamId, keyId }: FoundKey): DocumentId => documentId(teamId, keyId)
 
-/** Adds a difference of the key with this id. */
 type AddDifference = (kind: DifferenceKind, id: DocumentId, detail: string) => void
 
-/** Returns the differences by kind and key, so that those of two comparisons can be matched. Of one kind and key, only the first counts. */
+/** By kind and key, so that two comparisons can be matched. Of one kind and key, only the first difference counts. */
 export function compareAccountKeys(
   expected: ExpectedAccountKeys,
   stored: AccountKeySurvey,
@@ -172,7 +165,6 @@ export function compareAccountKeys(
   return differences
 }
 
-/** Compares which key a look-up of each digest finds. */
 function compareClaims(expected: ExpectedAccountKeys, stored: AccountKeySurvey, add: AddDifference): void {
   const expectedClaims = expected.claims()
   for (const [digest, storedClaims] of stored.claims)
@@ -186,16 +178,15 @@ function compareClaims(expected: ExpectedAccountKeys, stored: AccountKeySurvey, 
   }
 }
 
-/** Why no look-up finds these keys, which have the same digest. */
 function reasonFor(keys: readonly FoundKey[]): string {
   const ids = [...new Set(keys.map(idOf))]
   return ids.length === 1 ? 'its live records are in two partitions' : `${ids.join(', ')} have the same digest`
 }
 
-/** The only claim of a digest, which a look-up finds; undefined if there are several, or none. */
+/** A look-up finds only this claim; undefined if there are several, or none. */
 const onlyClaim = <T>(claims: readonly T[] = []): T | undefined => (claims.length === 1 ? claims[0] : undefined)
 
-/** `stored`: the key that a look-up in Redis finds. `allowed`: the states of the key that it may find; empty if it is to find none. */
+/** `stored`: what a look-up in Redis finds. `allowed`: what it may find; empty for nothing. */
 function compareClaim(stored: FoundKey | undefined, allowed: readonly FoundKey[], add: AddDifference): void {
   if (stored === undefined || allowed.some((key) => isDeepStrictEqual(key, stored))) return
   const [inTopic] = allowed
@@ -215,19 +206,18 @@ const expiryOf = ({ expiresAtMs }: FoundKey): number => expiresAtMs ?? Number.PO
 const describe = (key: FoundKey): string =>
   `${key.state}${key.expiresAtMs === null ? '' : ` until ${new Date(key.expiresAtMs).toISOString()}`} as ${idOf(key)}`
 
-/** Compares the state of each key, also of deleted ones. */
 function compareStates(expected: ExpectedAccountKeys, { states }: AccountKeySurvey, add: AddDifference): void {
   for (const [id, newest] of expected.states) {
     const problem = problemOf(states.get(id), newest)
     if (problem !== undefined) add(problem[0], id, problem[1])
   }
-  // A deletion in Redis without a record is right: Kafka removes the record after its retention.
+  // Without a record, a deletion in Redis is right: Kafka has removed the record after its retention.
   for (const [id, { key, revision }] of states)
     if (key !== null && !expected.states.has(id))
       add('key-differs', id, `revision ${revision} in Redis, none in the topic`)
 }
 
-/** How the stored state of a key differs from its newest states in the topic; undefined if it is one of them. */
+/** Undefined if the stored state is right. */
 function problemOf(
   stored: AccountKeyState | undefined,
   newest: NewestStates,

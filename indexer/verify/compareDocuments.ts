@@ -9,17 +9,15 @@ import { toInstant } from '../../src/core/model/instant.ts'
 import { type DocumentWrite, withNamesOnce } from '../convertRecord.ts'
 import type { Difference, Mismatch } from './differenceReport.ts'
 
-/** What is compared of a document's source. */
 type Content = {
-  /** Of the source without time of change and position (`contentOf`). */
+  /** Of the source without time of change and position. */
   readonly digest: Buffer
   /** Epoch ms: `changedAt` of a list document, or `deletedAt` of a tombstone; null for a live detail document. */
   readonly changedAtMs: number | null
-  /** 1 or 0, as SQLite stores it. */
+  /** 1 or 0, for SQLite. */
   readonly isTombstone: number
 }
 
-/** A document of the indices. */
 export type ComparedDocument = Content & {
   readonly kind: DocumentKind
   readonly id: DocumentId
@@ -35,19 +33,18 @@ export const comparedOf = (kind: DocumentKind, { id, version, source }: StoredDo
 
 const digestBytes = 16
 const instantLength = '2026-11-21T10:00:00.000Z'.length
-/** Matches `","logPosition":42` after the time of a live document, and `"},"logPosition":42` after that of a tombstone, which is in an object of its own. */
+/** Matches `","logPosition":42` after the time of a live document, and `"},"logPosition":42` after that of a tombstone. */
 const positionAfterTime = /^("\}?),"logPosition":\d+/
-/** The most characters that `positionAfterTime` matches. */
 const maxPositionLength = 40
 
 /**
- * Digests the source of a document (half a SHA-256), without the time of change and the position (partition and offset of its record). If a producer has
- * appended one state twice, two right indices may differ in these. The time is compared separately (`changedAtLeast` in committedTopics.ts).
+ * Digests the source of a document (half a SHA-256), without the time of change and the position: two right indices may differ in these, if a producer has
+ * appended one state twice. The time is compared separately (`changedAtLeast` in committedTopics.ts).
  */
 export function contentOf(kind: DocumentKind, source: Buffer): Content {
   const isDeleted = isTombstone(source)
   const memberOfTime = isDeleted ? '"deletedAt":"' : '"changedAt":"'
-  // The first match is this member: all text of the record comes after it. A live detail document has no such member, and its record may have any text.
+  // The first match is this member: the record's text comes after it. A live detail document has no such member, and may have any text.
   const memberIndex = isDeleted || isList(kind) ? source.indexOf(memberOfTime) : -1
   const timeStart = memberIndex + memberOfTime.length
   const timeEnd = timeStart + instantLength
@@ -63,7 +60,6 @@ export function contentOf(kind: DocumentKind, source: Buffer): Content {
   }
 }
 
-/** `afterTime`: the source from the end of the time on. It begins with the position, if the document has one. */
 function withoutPosition(afterTime: Buffer): Buffer {
   const match = positionAfterTime.exec(afterTime.toString('latin1', 0, maxPositionLength))
   if (match === null) return afterTime
@@ -71,39 +67,32 @@ function withoutPosition(afterTime: Buffer): Buffer {
   return Buffer.concat([Buffer.from(beforePosition), afterTime.subarray(matched.length)])
 }
 
-/** The content as the bulk writer stores it: without repeated JSON names, for which Elasticsearch rejects a document. */
+/** The content as the bulk writer stores it: Elasticsearch rejects repeated JSON names. */
 export function storedContentOf(document: DocumentWrite): Content {
   const source = document.source.toString()
   const hasRepeatedNames = withoutRepeatedNames(source) !== source
   return contentOf(document.kind, hasRepeatedNames ? withNamesOnce(document).source : document.source)
 }
 
-/** A record of the topics. */
 export type ComparedRecord = {
   readonly type: EntityType
   readonly id: DocumentId
   readonly version: Revision
   readonly partition: number
   readonly offset: bigint
-  /** The lowest `changedAt` (epoch ms) that its documents may have (`changedAtLeast` in committedTopics.ts). */
+  /** The lowest `changedAt` (epoch ms) that its documents may have. */
   readonly changedAtLeastMs: number
-  /** 1 if an indexer has committed the record: the indices must have its state or a newer one. Else 0. */
+  /** 1 if an indexer has committed the record (the indices must have its state or a newer one), else 0. */
   readonly isCommitted: number
-  /** The digests of its list document and its detail document; null for a dead letter. */
+  /** Digests of its documents; null for a dead letter. */
   readonly list: Uint8Array | null
   readonly detail: Uint8Array | null
 }
 
-/**
- * Stands for the version of a rejected record (a dead letter), from which no documents were made. Compaction may have removed the record from which the
- * entity's documents were made, since the rejected record with the same key is newer.
- */
+/** The version of a dead letter. Compaction may have removed the older record of its key, from which the entity's documents were made. */
 export const deadLetterVersion = 0 as Revision
 
-/**
- * The tables of a temporary file without a name, which the operating system removes when the process ends. The file need not survive a crash: so it has no
- * journal, and its transaction is never committed. REAL stores every JavaScript number.
- */
+/** A temporary file without a name need not survive a crash: it has no journal, and its transaction is never committed. REAL stores every JavaScript number. */
 const schema = `
   PRAGMA journal_mode = OFF;
   PRAGMA synchronous = OFF;
@@ -123,14 +112,9 @@ const schema = `
 const entitiesPerPage = 200
 
 /**
- * A query that compares each document of a kind that is stored or expected with the records of its entity. Its version must be between the highest committed
- * and the highest appended revision: an index may be ahead of the commits. Its content must be that of the record with its version. The query returns the
- * entities with the lowest ids above `:after`:
- * - `page`: the ids of these entities;
- * - `judged`: the document of each, with its records' versions and with the digest that is expected for its version;
- * - `timed`: with the lowest time of change that its document may have.
- *
- * `digestColumn`: the column of `records` that has the digests of these documents.
+ * Compares each document of a kind that is stored or expected with the records of its entity. Its version must be between the highest committed and the highest
+ * appended revision: an index may be ahead of the commits. Its content must be that of the record with its version (`expected`). Returns the entities with the
+ * lowest ids above `:after`.
  */
 const judgement = (digestColumn: 'list' | 'detail'): string => `
   WITH page AS (
@@ -172,22 +156,19 @@ const judgement = (digestColumn: 'list' | 'detail'): string => `
   FROM timed ORDER BY id
 `
 
-/** A row that `judgement` returns. */
 type Row = {
   readonly id: DocumentId
-  /** The version of the document; null if it is not stored. */
+  /** Null if no document is stored. */
   readonly version: number | null
-  /** The highest version among the records; 0 without records, or if all are dead letters. */
+  /** The highest version among the records; 0 if there are none, or only dead letters. */
   readonly newest: number
-  /** The highest version among the committed records; 0 without any. */
+  /** The same among the committed records. */
   readonly required: number
   readonly changedAtMs: number | null
   readonly changedAtLeastMs: number | null
-  /** Null if the document is right. */
   readonly problem: Mismatch | null
 }
 
-/** Collects records and documents in a temporary file, and compares them. */
 export class DocumentComparison {
   readonly #database = openDatabase()
   readonly #addRecord = this.#database.prepare(
@@ -206,14 +187,13 @@ export class DocumentComparison {
   }
 
   /**
-   * Adds a document, or replaces it by what a later reading has found. `isInOtherShare`: the document was made from a record in a partition of another share,
-   * which compares it. This share has older records of the entity, and only requires that the document is not older.
+   * Adds or replaces a document. `isInOtherShare`: it was made from a record of another share, which compares it. This share has older records, and only
+   * requires that the document is not older.
    */
   setDocument(document: ComparedDocument, isInOtherShare = false): void {
     this.#setDocument.run({ ...document, isInOtherShare: Number(isInOtherShare) })
   }
 
-  /** Notes that no documents were made from this record. */
   markDeadLetter(type: EntityType, id: string, partition: string, offset: string): void {
     this.#markDeadLetter.run(type, id, partition, offset)
   }
@@ -222,7 +202,7 @@ export class DocumentComparison {
     return Number(this.#database.prepare(`SELECT count(*) AS count FROM ${table}`).get()?.['count'])
   }
 
-  /** Yields the differences of each page of entities, also of pages without any. */
+  /** Also yields pages of entities without differences. */
   *differences(): Generator<{ kind: DocumentKind; mismatches: readonly Difference[] }> {
     for (const kind of documentKinds) {
       const statement = this.#database.prepare(judgement(isList(kind) ? 'list' : 'detail'))
@@ -230,7 +210,6 @@ export class DocumentComparison {
       while (after !== undefined) {
         const rows = statement.all({ kind, type: entityTypeOf(kind), after }) as Row[]
         yield { kind, mismatches: rows.flatMap((row) => differenceOf(kind, row)) }
-        // A page that is not full is the last one.
         after = rows.length < entitiesPerPage ? undefined : rows.at(-1)?.id
       }
     }
@@ -247,7 +226,6 @@ function openDatabase(): DatabaseSync {
   return database
 }
 
-/** The difference that a row shows; empty if the document is right. */
 function differenceOf(kind: DocumentKind, row: Row): Difference[] {
   const { id, problem } = row
   if (problem === null) return []

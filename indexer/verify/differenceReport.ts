@@ -1,18 +1,18 @@
 import type { DocumentKind } from '../../src/core/elasticsearch/indices.ts'
 import type { DocumentId } from '../../src/core/model/ids.ts'
 
-/** Of each kind, so many differences are listed. Others are only counted. */
+/** Others are only counted. */
 const maxListedPerKind = 1_000
 
 const accountKeyDifferences = ['key-accepted', 'key-deletion', 'key-contested', 'key-missing', 'key-differs'] as const
-/** How a document in the index differs from the topic. `older`: it has a lower revision. `time`: its `changedAt` is before the append of its record. */
+/** `older`: the document has a lower revision than the topic. `time`: its `changedAt` is before the append of its record. */
 const documentDifferences = ['unexpected', 'missing', 'older', 'newer', 'content', 'time'] as const
 export type Mismatch = (typeof documentDifferences)[number]
 export type DifferenceKind =
   | (typeof accountKeyDifferences)[number]
   | Mismatch
   | `${Mismatch}-detail`
-  /** A detail document without its list document. Only shares report it, since they read detail documents by list documents. */
+  /** Only shares report it: they read detail documents by list documents. */
   | 'unlisted-detail'
 
 /** The most serious kinds first (`docs/runbook.md`). */
@@ -21,10 +21,10 @@ const kinds: readonly DifferenceKind[] = [
   ...documentDifferences.flatMap((mismatch) => [mismatch, `${mismatch}-detail`] as const),
   'unlisted-detail',
 ]
-/** Listed, but not counted as differences: the index is usually right. */
+/** Not counted as differences: the index is usually right. */
 const notedKinds: ReadonlySet<DifferenceKind> = new Set(['newer', 'newer-detail'])
 
-/** `where`: the kind of document, or of Redis' account keys, that differs. `detail`: how, in words. */
+/** `detail`: how it differs, in words. */
 export type Difference = {
   readonly kind: DifferenceKind
   readonly id: DocumentId
@@ -32,15 +32,14 @@ export type Difference = {
   readonly detail: string
 }
 
-/** The differences of one kind. */
 type Group = { count: number; readonly listed: Difference[] }
 
-/** A difference in the output of `--json`. `key`: the record's key in the topic. */
+/** For `--json`. `key`: the record's key. */
 type ReportedDifference = Omit<Difference, 'id'> & { readonly key: DocumentId }
 
 export type ReportedDifferences = {
   readonly isEqual: boolean
-  /** A line for each listed difference; for a kind with more, a line with the number of the others. */
+  /** A line for each listed difference; for a kind with more, a line with their number. */
   readonly lines: readonly string[]
   readonly counts: Readonly<Record<string, number>>
   readonly differences: readonly ReportedDifference[]
@@ -50,7 +49,6 @@ export type ReportedDifferences = {
   readonly noted: string
 }
 
-/** Collects differences, and reports them by kind. */
 export class DifferenceReport {
   readonly #byKind = new Map<DifferenceKind, Group>()
 

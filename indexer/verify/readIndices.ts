@@ -14,10 +14,10 @@ import { comparedOf, type DocumentComparison } from './compareDocuments.ts'
 import { hasPartition } from './share.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
-/** The most documents in one answer. An answer is also bounded to about a megabyte (`scan`). */
+/** In one answer, which `scan` also bounds to about a megabyte. */
 const maxDocumentsAtOnce = 250
 
-/** Reads every document of the indices into the comparison, each index in one snapshot. If the context has a team, reads only documents with its routing. */
+/** Reads every document into the comparison, each index in one snapshot. With a team, only documents with its routing. */
 export async function readIndices(
   context: VerifyContext,
   indices: Indices,
@@ -32,11 +32,8 @@ export async function readIndices(
 }
 
 /**
- * Reads the documents of the context's share into the comparison: the list documents whose position (partition and offset of their record) is in the share's
- * partitions, and the detail documents of the same entities. Share 0 also reads the list documents without a position: tombstones that a rebuild has copied
- * from a replaced log.
- *
- * `partitions`: for each type of entities, the numbers of all partitions of its topic.
+ * Reads the list documents whose positions are in the share's partitions, and the detail documents of the same entities. Share 0 also reads the list documents
+ * without a position: tombstones that a rebuild has copied from a replaced log. `partitions`: all of each type's topic.
  */
 export async function readShareOfIndices(
   context: VerifyContext,
@@ -60,8 +57,8 @@ export async function readShareOfIndices(
 }
 
 /**
- * Reads the differing documents (`ids`) a second time: at the first reading, a write may have been in flight. Reads each only from the shard of its team. A
- * document that somebody has written to another shard is not found there: for it, the first reading counts.
+ * Reads the differing documents again: a write may have been in flight. Reads each only from the shard of its team: for a document in another shard, the first
+ * reading counts.
  */
 export async function readAgain(
   context: VerifyContext,
@@ -77,7 +74,6 @@ export async function readAgain(
     for (const document of documents) comparison.setDocument(comparedOf(kind, document), inOthers.has(document.id))
 }
 
-/** Yields the documents that match the filters, and reports the progress. */
 async function* readIndex(
   { elasticsearch, report, signal }: VerifyContext,
   indices: Indices,
@@ -94,11 +90,10 @@ async function* readIndex(
   }
 }
 
-/** Finds the documents of the context's team; without a team, all. */
+/** Without a team, finds all documents. */
 export const ofTeam = ({ team }: VerifyContext): estypes.QueryDslQueryContainer[] =>
   team === undefined ? [] : [{ term: { _routing: team } }]
 
-/** Finds the list documents of the context's share. `partitions`: the numbers of all partitions of the topic. */
 function ofShare({ share }: VerifyContext, partitions: readonly number[]): estypes.QueryDslQueryContainer {
   const positionsIn = (partition: number): estypes.QueryDslQueryContainer => ({
     range: { logPosition: { gte: logPosition({ partition, offset: 0n }), lt: endOfPositions(partition) } },
@@ -110,10 +105,7 @@ function ofShare({ share }: VerifyContext, partitions: readonly number[]): estyp
   }
 }
 
-/**
- * Those of the entities whose list documents have positions in partitions of other shares. Records of such an entity are in several partitions: partitions were
- * added to the topic.
- */
+/** The entities whose list documents are in partitions of other shares: partitions were added to the topic. */
 async function inOtherShares(
   { elasticsearch, share, signal }: VerifyContext,
   list: PhysicalIndex,

@@ -1,12 +1,8 @@
 import { InvalidArgumentError } from 'commander'
 
-/**
- * The part of a verification that one of `count` processes compares: the partitions `number` (from 0), `number + count`, … of both document topics. Example:
- * share 1 of 4 has the partitions 1, 5, 9, ….
- */
+/** The partitions `number` (from 0), `number + count`, … of both document topics, which one of `count` processes compares. */
 export type Share = { readonly number: number; readonly count: number }
 
-/** A verification in one process. */
 export const wholeShare: Share = { number: 0, count: 1 }
 
 const maxShares = 1_000
@@ -15,7 +11,7 @@ const maxShares = 1_000
 export function readShare(text: string): Share {
   const [, number, count] = /^(\d{1,4})\/(\d{1,4})$/.exec(text) ?? []
   const share = { number: Number(number), count: Number(count) }
-  // For another text, both are NaN, and every comparison is false.
+  // For another text, both are NaN.
   if (!(share.number < share.count && share.count <= maxShares))
     throw new InvalidArgumentError(`must be a share of at most ${maxShares}, counted from 0: 0/8 to 7/8 for eight`)
   return share

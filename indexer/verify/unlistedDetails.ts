@@ -6,20 +6,18 @@ import type { DifferenceReport } from './differenceReport.ts'
 import { ofTeam } from './readIndices.ts'
 import type { VerifyContext } from './verifyContext.ts'
 
-/** The number of documents in a request that reads no sources. */
 const idsPerRequest = 2_000
 /** So many ids take a few megabytes. */
 const maxUnlisted = 20_000
-/** Longer than an indexer takes between its writes of the two documents of an entity: both are in one bulk request. */
+/** Longer than the bulk request in which an indexer writes both documents of an entity. */
 const pauseMs = 1_000
 
 /**
- * Reports the detail documents without a list document, which `readShareOfIndices` reads in no share. Each share searches one slice (a part of equal size) of
- * the detail documents, whatever their partitions: only positions of list documents name partitions.
+ * Reports the detail documents without a list document, which `readShareOfIndices` reads in no share: only list documents have positions. Each share searches
+ * one slice (a part of equal size) of all detail documents.
  *
- * Whether the list document exists is read twice, at least a second apart: an indexer may write both documents between the search and the first reading. Ids
- * without a list document wait in memory for the second reading. When there are 20,000, these are read again and reported at once, before the search goes on.
- * So each detail document is read at most twice and reported at most once, and memory stays bounded even if every list document is lost.
+ * Whether the list document exists is read twice: an indexer may write both documents between the search and the first reading. Ids wait in memory for the
+ * second reading. When there are 20,000, these are read again and reported at once: so memory stays bounded even if every list document is lost.
  */
 export async function reportUnlistedDetails(
   context: VerifyContext,
@@ -27,7 +25,7 @@ export async function reportUnlistedDetails(
   differences: DifferenceReport,
 ): Promise<void> {
   const { elasticsearch, share, pauseAfterWork, signal } = context
-  // Only called for several shares: Elasticsearch refuses `max: 1`.
+  // Only for several shares: Elasticsearch refuses `max: 1`.
   const slice = { id: String(share.number), max: share.count }
   for (const type of entityTypes) {
     const [list, detail] = kindsOf[type]
@@ -52,7 +50,6 @@ export async function reportUnlistedDetails(
   }
 }
 
-/** Those of the ids that have no document in the index. */
 async function withoutDocument(
   { elasticsearch, signal }: VerifyContext,
   index: PhysicalIndex,

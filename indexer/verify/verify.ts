@@ -28,7 +28,7 @@ export const command = new Command()
   .addHelpText('after', '\nExit code 0: equal. 1: with differences. 2: could not be judged.')
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exitCodes.notJudged))
   .action(async ({ team, share, json }: { team?: TeamId; share: Share; json?: true }) => {
-    // Without this handler, Node would exit with code 1, which means that there are differences.
+    // Node would exit with code 1, which means that there are differences.
     process.on('uncaughtException', (error) => {
       process.stderr.write(`verify: ${summaryOf(error)}\n`)
       process.exit(exitCodes.notJudged)
@@ -46,9 +46,8 @@ export const command = new Command()
   })
 
 /**
- * Compares every document and every account key with the topics. Of several shares, each compares the documents of its partitions, and share 0 also compares
- * the account keys. Resolves with `lines` (the listed differences, then a line with the result) and with `result`, the object for `--json`. Rejects if indices,
- * commits or Redis are incomplete, or were replaced meanwhile.
+ * Compares every document and every account key with the topics. Of several shares, each compares its partitions, and share 0 the account keys. `lines`: the
+ * differences, then the result. `result`: for `--json`. Rejects if indices, commits or Redis are incomplete, or were replaced meanwhile.
  */
 export async function verify(context: VerifyContext) {
   const differences = new DifferenceReport()
@@ -69,18 +68,14 @@ export async function verify(context: VerifyContext) {
 type DocumentCounts = {
   readonly documents: number
   readonly records: number
-  /** The number of offsets that were not committed when the comparison started. */
   readonly uncommitted: number
 }
 
 /**
- * Compares the documents of the serving generation (the four indices that readers search) with the topics. A record that indexers have committed must be
- * indexed; a later record need not be.
+ * A record that indexers have committed must be indexed; a later one need not be.
  * 1. Reads the committed records, then the documents, then the records that were appended meanwhile.
- * 2. Compares. Reads the documents that differ once more: a write may have been under way.
- * 3. If documents differed, reads the records that were appended meanwhile, and the dead letters. Compares again, and reports what still differs.
- *
- * Rejects if indices or topics were replaced meanwhile.
+ * 2. Compares. Reads differing documents once more: a write may have been under way.
+ * 3. If documents differed, reads the records that were appended meanwhile, and the dead letters. Reports what still differs.
  */
 export async function verifyDocuments(context: VerifyContext, differences: DifferenceReport): Promise<DocumentCounts> {
   const { report, share, pauseAfterWork } = context
@@ -120,14 +115,14 @@ export async function verifyDocuments(context: VerifyContext, differences: Diffe
     }
   } finally {
     comparison.close()
-    // Also after an error, since a change may be its cause. Example: an index is missing because another generation serves now.
+    // Also after an error, since a change may be its cause.
     await topics.expectUnchanged()
   }
 }
 
 /**
- * Marks the records of dead letters in the comparison, so that they are not expected in the indices. Such a record may fulfil the contract: Elasticsearch has
- * rejected it, or had stored other content under its revision.
+ * Dead letters are not expected in the indices. They may fulfil the contract: Elasticsearch has rejected them, or had stored other content under their
+ * revision.
  */
 async function markDeadLetters(
   { config, source, pauseAfterWork, signal }: VerifyContext,
