@@ -118,7 +118,7 @@ export class AccountKeys {
    *
    * A compacted topic has a record of each live key. A key without one was deleted while no indexer ran, and Kafka has removed the deletion; or Redis was set
    * back to an earlier state. If the topic is not compacted, no key is removed.
-   * 1. Lists the keys in Redis, without those created later.
+   * 1. Lists the keys that Redis has now.
    * 2. Reads the topic. Keys with a record leave the list.
    * 3. If keys are left, reads the topic again: in step 2, compaction may have removed an unread record because a newer one was appended beyond the end.
    * 4. Removes the keys that are left, except a key whose position has changed since step 1: it has got a record.

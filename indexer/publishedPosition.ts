@@ -43,7 +43,7 @@ export class PublishedPosition {
     if (end > this.#gapBelow) this.#gapBelow = end
   }
 
-  /** Also for stale and rejected records. */
+  /** Also for stale and rejected records: the former owner of the partition may have stored their states without publishing. */
   noteWrite(list: TeamList, offset: bigint): void {
     const { first, last } = this.#unpublished.get(list) ?? { first: offset, last: offset }
     this.#unpublished.set(list, { first: offset < first ? offset : first, last: offset > last ? offset : last })
@@ -61,8 +61,8 @@ export class PublishedPosition {
   }
 
   /**
-   * Whether the index with all records below `position` is in a state that the log once had: beyond the log's end at the assignment, and the ends of all gaps
-   * (`noteGap`).
+   * Whether the index with all records below `position` is in a state that the log once had. `position` must be beyond the end that the log had at the assignment,
+   * because the former owner may have stored later records, and beyond the ends of all gaps (`noteGap`).
    */
   isStateOfLog(position: bigint): boolean {
     return this.#endAtStart !== undefined && position >= this.#endAtStart && position >= this.#gapBelow

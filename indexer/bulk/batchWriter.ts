@@ -176,7 +176,7 @@ export class BatchWriter {
       job.isSentSingly = true
       await this.#attempt(jobs, batch)
     } else if (failure.kind === 'split') this.#reject(job, job.documents, failure.reason)
-    // The record was rejected before, while Elasticsearch worked.
+    // Without repeated names (`#reject`), it was refused again.
     else if (job.hasNamesOnce) this.#reject(job, job.documents, failure.reason)
     else batch.badRequests.push({ job, reason: failure.reason })
   }
@@ -206,6 +206,7 @@ export class BatchWriter {
     } else if (failure !== undefined) this.#fail([job], batch, failure)
   }
 
+  /** All documents of a record are stored or stale: finishes it, unless its list document must be written again or its content compared (`job.ts`). */
   #endWrite(job: Job, batch: Batch): void {
     const repeatedList = listToRepeat(job)
     if (repeatedList !== undefined) {
@@ -255,6 +256,7 @@ export class BatchWriter {
     for (const job of jobs) {
       const waiting = this.#blocked.get(job.entity) ?? { name: job.name(), sinceMs: this.#options.elapsedMs() }
       this.#blocked.set(job.entity, { ...waiting, reason: failure.reason })
+      // A source may be a slice of a whole fetch, which the wait would keep in memory.
       job.documents.forEach(copySource)
       job.attempts++
       failed.push(job)
@@ -263,8 +265,8 @@ export class BatchWriter {
   }
 
   /**
-   * First queues the record again, with its `rejected` documents without repeated JSON names, which Elasticsearch refuses. The second time, reports `rejected`,
-   * and queues the newest of the superseded records.
+   * First queues the record again, with its `rejected` documents without repeated JSON names, which Elasticsearch refuses. The second time, reports the
+   * record as rejected, and queues the newest of the records that it had superseded in the queue.
    */
   #reject(job: Job, rejected: Documents, reason: string): void {
     if (!job.hasNamesOnce) {

@@ -170,7 +170,7 @@ const encodeProbes = (aliases: WriteAliases, documents: Documents): Buffer =>
       .join(''),
   )
 
-/** Kind → a document's source as this release writes it. An index with mappings of another release refuses the probe, so no record counts as at fault. */
+/** Kind → a document's source as this release writes it. An index with mappings of another release refuses these, too: then it is not writable, and no record is suspected. */
 const sampleSources = renderSamples()
 
 function renderSamples(): ReadonlyMap<DocumentKind, Buffer> {

@@ -63,6 +63,7 @@ export async function expunge(tools: Tools, index: PhysicalIndex, id: DocumentId
       return goneCount === suspects.size
     }
     await merge(shard, areRewritten)
+    // Until a flush, the last commit of a copy still names the former segments.
     const areRewrittenAndFlushed = async (): Promise<boolean> => {
       await flush(shard)
       return await areRewritten()

@@ -3,7 +3,7 @@ import { type RebuildPhase, type ReportedRebuild, rebuildPhases } from '../../sr
 import { clockText, count, counted, duration } from './format.ts'
 import type { RebuildState } from './rebuildState.ts'
 
-/** A sign of life that is older (s) is shown. */
+/** Up to this age (s), a sign of life is shown as "a few seconds ago". */
 const usualSilenceSeconds = 8
 
 export function rebuildSection(rebuild: RebuildState | undefined, nowMs: number): Html {

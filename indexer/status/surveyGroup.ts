@@ -13,8 +13,9 @@ export type SurveyedPartition = TopicPartition & {
   readonly owner: string | undefined
   /** As committed (epoch ms). */
   readonly coveredUntilMs: number | undefined
-  /** As committed: another log than the indices were read from; or Kafka may have removed unread deletions. */
+  /** As committed: the present log is another one than the indices were read from. */
   readonly isReplaced: boolean
+  /** As committed: Kafka may have removed deletions before they were read. */
   readonly mayLackDeletions: boolean
 }
 

@@ -66,8 +66,8 @@ export type AccountKeySurvey = {
   /** `team/key` → the state of the key. */
   readonly states: ReadonlyMap<DocumentId, AccountKeyState>
   /**
-   * Digest of a secret → a claim of each live key with it, or two if the key's live records are in two partitions. A look-up finds a key only if its digest has
-   * exactly one claim.
+   * Digest of a secret → the live keys with this digest. A key whose live records are in two partitions is named twice. A look-up finds a key only if its digest
+   * has exactly one entry.
    */
   readonly claims: ReadonlyMap<Digest, readonly FoundKey[]>
 }
