@@ -11,7 +11,7 @@ export const feedMutants: Readonly<Record<string, Mutant>> = {
     seed: 1,
     file: publisher,
     from: `    await this.#makeSearchable(ranges)
-    // 4. Positions, times and list versions, in one script: clients see the progress.
+    // 4. Clients see the progress.
     const published = await this.#publishVisible(progress, ranges)`,
     to: `    const published = await this.#publishVisible(progress, ranges)
     await this.#makeSearchable(ranges)`,
