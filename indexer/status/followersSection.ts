@@ -2,14 +2,16 @@ import { type Html, html } from '../../src/core/pages/html.ts'
 import type { Follower, Followers } from '../../src/core/redis/readFollowers.ts'
 import { counted, duration, timeOfDay } from './format.ts'
 import type { Answer } from './observe.ts'
+import { sectionHead, unknownSection } from './section.ts'
+
+const title = 'Followers of the change feed'
 
 export function followersSection(followers: Answer<Followers> | undefined, nowMs: number): Html {
-  if (followers === undefined)
-    return html`<section><h2>Followers of the change feed</h2><p class="card">Not known yet.</p></section>`
+  if (followers === undefined) return unknownSection(title)
   const { keys, isComplete, slowest } = followers.value
   const atLeast = isComplete ? '' : 'At least '
   return html`<section class="followers">
-<div class="hstack justify-between mb-2"><h2>Followers of the change feed</h2><p class="text-light">as of ${timeOfDay(followers.atMs, nowMs)}</p></div>
+${sectionHead(title, followers.atMs, nowMs)}
 <div class="card">
 <p>${atLeast}${counted(keys, 'key')} asked for changes within the last day. ${oldestText(slowest, nowMs)}</p>
 ${slowest.length === 0 ? '' : table(slowest, nowMs)}

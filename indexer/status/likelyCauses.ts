@@ -4,6 +4,7 @@ import { clockText, count, counted, duration } from './format.ts'
 import { lagsOf, type Observed, type PartitionLag, staleMs } from './observe.ts'
 import type { Obstacle, OwnState } from './ownState.ts'
 import type { RebuildState } from './rebuildState.ts'
+import { recordsBehind } from './surveyGroup.ts'
 
 export type Level = 'success' | 'warning' | 'danger'
 
@@ -23,7 +24,8 @@ const maxCauses = 3
 const retriedMs = 5_000
 /** Records that stand for this time (ms) are stopped; a slow engine moves them. */
 const standsMs = 60_000
-const lateSeconds = 30
+/** An older watermark is late. */
+export const lateSeconds = 30
 const clockOffsetSeconds = 0.5
 
 /**
@@ -179,7 +181,7 @@ function backlog({ own, observed, rebuild, nowMs }: Situation): Cause[] {
   const isLate = watermarkMs === undefined || nowMs - watermarkMs > lateSeconds * 1_000
   if (group === undefined || !isLate) return []
   const { processedPerSecond: processed = 0, appendedPerSecond: appended = 0, partitions } = group.value
-  const behind = partitions.reduce((sum, { behindRecords }) => sum + behindRecords, 0)
+  const behind = recordsBehind(partitions)
   if (behind === 0 || processed === 0) return []
   const rates = `${counted(behind, 'record')} wait; ${count(processed)} a second are indexed, ${count(appended)} appended`
   if (processed > appended) return [warning(`${rates}: about ${duration(behind / (processed - appended))} are left.`)]

@@ -1,6 +1,6 @@
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { Pace } from '../../src/core/model/pace.ts'
-import type { GroupSurvey, SurveyedPartition } from './surveyGroup.ts'
+import { type GroupSurvey, recordsBehind, type SurveyedPartition } from './surveyGroup.ts'
 
 export type WatchedPartition = SurveyedPartition & {
   /** Its last commit was not before this time (epoch ms); undefined if unknown. A round of publishing ends with a commit. */
@@ -29,7 +29,7 @@ export class ProgressWatch {
     const seen = new Map(partitions.map((partition) => [partitionName(partition), this.#compare(partition, atMs)]))
     this.#seen = seen
     const processed = partitions.reduce((sum, { position }) => sum + Number(position), 0)
-    const behind = partitions.reduce((sum, { behindRecords }) => sum + behindRecords, 0)
+    const behind = recordsBehind(partitions)
     this.#processed.note(processed, atMs)
     this.#appended.note(processed + behind, atMs)
     return {

@@ -6,11 +6,12 @@ import { contentSecurityPolicy, type Html, html, htmlDocument } from '../../src/
 import { readIcon, readStyle } from '../../src/core/pages/staticFile.ts'
 import { followersSection } from './followersSection.ts'
 import { count, duration, orUnknown, timeOfDay } from './format.ts'
-import { type Cause, type Level, likelyCauses } from './likelyCauses.ts'
+import { type Cause, type Level, lateSeconds, likelyCauses } from './likelyCauses.ts'
 import type { Observed, Observer } from './observe.ts'
 import type { OwnState } from './ownState.ts'
 import { rebuildSection } from './rebuildSection.ts'
 import { rebuildStateOf } from './rebuildState.ts'
+import { recordsBehind } from './surveyGroup.ts'
 import { badge, indexersTable, indexTable, partitionTables } from './tables.ts'
 
 const refreshSeconds = 5
@@ -86,7 +87,7 @@ const causeList = (causes: readonly Cause[]): Html =>
 
 function tiles(ageSeconds: number | undefined, { group }: Observed): Html {
   const { partitions, deadLetters } = group?.value ?? {}
-  const behind = partitions?.reduce((sum, { behindRecords }) => sum + behindRecords, 0)
+  const behind = partitions && recordsBehind(partitions)
   const tile = (title: string, level: Level, figure: string, about: string): Html => html`<article class="tile card">
 <h2 class="text-light">${title}</h2>
 <p class="figure" data-level="${level}">${figure}</p>
@@ -99,7 +100,6 @@ ${tile('Dead letters', deadLetters ? 'warning' : 'success', orUnknown(deadLetter
 </section>`
 }
 
-const lateSeconds = 30
 const veryLateSeconds = 300
 
 function watermarkLevel(ageSeconds: number | undefined): Level {

@@ -27,6 +27,9 @@ export type GroupSurvey = {
   readonly rebuild: { readonly isRunning: boolean; readonly members: number; readonly progress: number } | undefined
 }
 
+export const recordsBehind = (partitions: readonly Pick<SurveyedPartition, 'behindRecords'>[]): number =>
+  partitions.reduce((sum, { behindRecords }) => sum + behindRecords, 0)
+
 /** `serving`: the number of the generation that the indexers write. */
 export async function surveyGroup(source: KafkaSource, config: Config, serving: number): Promise<GroupSurvey> {
   const { CONSUMER_GROUP: groupId, TOPIC_DEAD_LETTERS: deadLetters } = config

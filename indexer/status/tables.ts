@@ -1,9 +1,11 @@
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { type Html, html } from '../../src/core/pages/html.ts'
-import { count, duration, orUnknown, ranges, size, timeOfDay } from './format.ts'
+import { count, duration, orUnknown, ranges, size } from './format.ts'
 import type { Level } from './likelyCauses.ts'
 import { lagsOf, type Observed, type PartitionLag } from './observe.ts'
 import type { OwnState } from './ownState.ts'
+import { sectionHead, unknownSection } from './section.ts'
+import { recordsBehind } from './surveyGroup.ts'
 
 export const badge = (level: Level, text: string): Html =>
   html`<span class="badge" data-variant="${level}">${text}</span>`
@@ -26,7 +28,7 @@ function ownId(own: OwnState, lags: readonly PartitionLag[]): string | undefined
 const silentSeconds = 30
 
 export function indexersTable(own: OwnState, { group, visibleMs }: Observed, nowMs: number): Html {
-  if (group === undefined) return html`<section><h2>Indexers</h2><p class="card">Not known yet.</p></section>`
+  if (group === undefined) return unknownSection('Indexers')
   const lags = lagsOf(group, visibleMs)
   const numbers = numbersOf(group.value.indexers)
   const thisId = ownId(own, lags)
@@ -36,11 +38,11 @@ export function indexersTable(own: OwnState, { group, visibleMs }: Observed, now
     const silent = Math.max(0, nowMs - committedAtMs) / 1_000
     const lastCommit = committedAtMs === 0 ? 'not known' : `${duration(silent)} ago`
     const level = committedAtMs > 0 && silent > silentSeconds ? 'danger' : undefined
-    return html`<tr><th scope="row">${numbers.get(id)} <span class="text-light">${host}</span> ${id === thisId ? badge('success', 'this') : ''} <span class="owned">${owned.length === 0 ? 'no partition' : partitionsText(owned)}</span></th><td class="number">${count(owned.reduce((sum, { behindRecords }) => sum + behindRecords, 0))}</td><td class="number">${level === undefined ? lastCommit : badge(level, lastCommit)}</td></tr>`
+    return html`<tr><th scope="row">${numbers.get(id)} <span class="text-light">${host}</span> ${id === thisId ? badge('success', 'this') : ''} <span class="owned">${owned.length === 0 ? 'no partition' : partitionsText(owned)}</span></th><td class="number">${count(recordsBehind(owned))}</td><td class="number">${level === undefined ? lastCommit : badge(level, lastCommit)}</td></tr>`
   }
   const { indexers } = group.value
   return html`<section class="indexers">
-<div class="hstack justify-between mb-2"><h2>Indexers</h2><p class="text-light">as of ${timeOfDay(group.atMs, nowMs)}</p></div>
+${sectionHead('Indexers', group.atMs, nowMs)}
 <div class="card">
 ${
   indexers.length === 0
@@ -62,7 +64,7 @@ const partitionsText = (partitions: readonly PartitionLag[]): string =>
     .join('; ')
 
 export function partitionTables(own: OwnState, { group, visibleMs }: Observed, nowMs: number): Html {
-  if (group === undefined) return html`<section><h2>Partitions</h2><p class="card">Not known yet.</p></section>`
+  if (group === undefined) return unknownSection('Partitions')
   const lags = lagsOf(group, visibleMs)
   const numbers = numbersOf(group.value.indexers)
   const thisId = ownId(own, lags)
@@ -80,19 +82,19 @@ export function partitionTables(own: OwnState, { group, visibleMs }: Observed, n
 </table>
 </div>`
   return html`<section>
-<div class="hstack justify-between mb-2"><h2>Partitions</h2><p class="text-light">as of ${timeOfDay(group.atMs, nowMs)}</p></div>
+${sectionHead('Partitions', group.atMs, nowMs)}
 <div class="topics">${[...Map.groupBy(lags, ({ topic }) => topic)].map(([topic, ofTopic]) => table(topic, ofTopic))}</div>
 </section>`
 }
 
 export function indexTable(own: OwnState, { indices }: Observed, nowMs: number): Html {
-  if (indices === undefined) return html`<section><h2>Indices</h2><p class="card">Not known yet.</p></section>`
+  if (indices === undefined) return unknownSection('Indices')
   const others = new Set(
     indices.value.map(({ generation }) => generation).filter((number) => number !== own.generation),
   )
   const written = own.generation === undefined ? 'No generation is written' : `Generation ${own.generation} is written`
   return html`<section>
-<div class="hstack justify-between mb-2"><h2>Indices</h2><p class="text-light">as of ${timeOfDay(indices.atMs, nowMs)}</p></div>
+${sectionHead('Indices', indices.atMs, nowMs)}
 <div class="card">
 <table class="indices">
 <caption>${written}${others.size === 0 ? '' : `; there is also ${[...others].join(', ')}`}</caption>
