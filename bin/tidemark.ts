@@ -15,7 +15,7 @@ const program = new Command('tidemark')
   .addHelpText('after', '\nSettings: docs/configuration.md. Exit codes: docs/commands.md.')
 
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
-  // The reader, such as `head`, has closed the pipe. The exit code is the one that the command has set, or 0.
+  // The reader, such as `head`, has closed the pipe. Then this process exits with the code that the command has set, or 0.
   if (code === 'EPIPE') process.exit()
   process.exit(1)
 })

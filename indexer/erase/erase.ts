@@ -154,7 +154,7 @@ type IndexedState = {
   readonly seqNo: number
   readonly deletedAt: Instant | undefined
 }
-/** `ahead`: the number of the index's generation minus that of the serving one. Above 0: a rebuild fills the index; below 0: it serves no longer. */
+/** `ahead`: the number of the index's generation minus that of the serving one. Above 0: a rebuild fills the index; below 0: the index serves no longer. */
 type StateInGeneration = IndexedState & { readonly ahead: number }
 
 /**
