@@ -84,7 +84,8 @@ export async function fetchStartOffsets(
       const range = ranges.get(name)
       if (range === undefined) return []
       const commits = commitsOf(partition)
-      const otherCommits = ownCommits.has(name) ? [] : ownCommits.values()
+      const hasAnyCommit = ownCommits.has(name)
+      const otherCommits = hasAnyCommit ? [] : ownCommits.values()
       const coveredWithoutCommitMs = coveredWithoutCommit(range, commits.generation, otherCommits, nowMs)
       const storedState = statesOfDocuments.get(name) ?? readStoredLogState(storedLogs.get(name))
       const logWithoutCommit = isRenamed(partition.topic, storedLogs, topics) ? replacedLog : storedState
@@ -207,9 +208,13 @@ function startOffset(input: StartInput): StartOffset {
 }
 
 /**
- * A time (epoch ms) before which the generation can have missed no deletion of a partition without a commit: its creation, since it has no older document; or
- * the latest `coveredUntilMs` of other partitions, if these have commits for the generation. Then the partition was added later, or its owner was killed before
- * its first commit.
+ * A time (epoch ms) before which the generation can have missed no deletion of a partition without a commit for it. As a rule, this is the creation of the
+ * generation, which has no older document. But for a partition without any commit, it is the latest `coveredUntilMs` in commits of other partitions for the
+ * generation (`otherCommits`), if there are any:
+ * 1. A generation is created in May. In July, while indexers run, a partition is added to the topic. Counted from May, deletions would seem to be missed, and
+ *    a rebuild would be needed.
+ * 2. While indexers run, each partition has an owner, which commits in its first round, seconds after it began to read. So before the latest commit in July,
+ *    nothing of the new partition was read, or only during these seconds, if its owner was killed before its first commit.
  */
 function coveredWithoutCommit(
   { high }: OffsetRange,

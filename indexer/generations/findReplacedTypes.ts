@@ -18,6 +18,7 @@ export class MixedLogs extends Error {
   override readonly name = 'MixedLogs'
 }
 
+/** `log`: compares the present log with its prefixes (the records below an offset, and their latest append time) that the generation was read from. */
 type CheckedPartition = TopicPartition & { readonly log: ReplacementDetector }
 
 /**
@@ -87,7 +88,7 @@ async function checkUntilDecided(
     const queries = undecided.map(({ topic, partition, log }) => ({ topic, partition, prefixes: log.prefixes() }))
     const answers = queries.length === 0 ? [] : await queryLogs(source, queries)
     for (const [number, { log }] of undecided.entries()) {
-      // No records are read here: none are added to those that were read before.
+      // Offset 0, since this process reads no records: the prefix stays the one that the stored state names.
       const readPrefix = log.prefixUpTo(0n)
       log.endCheck(readPrefix, answers[number] ?? [], performance.now())
     }

@@ -31,7 +31,7 @@ export class FormerDeadLetters {
   readonly #types: readonly EntityType[]
   readonly #request: RequestOptions
   readonly #comparedBelow = new Map<EntityType, EndOffsets>()
-  /** When they were compared. The old generation may have got the states since. */
+  /** The entities whose state the old generation did not have when `compare` read it. It may have it by now. */
   readonly #lackedByOld = new Map<EntityType, Set<DocumentId>>()
 
   /** Followers of `replaced` types start anew in any case. */

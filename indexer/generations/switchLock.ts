@@ -2,10 +2,10 @@ import type { RedisConnection } from '../../src/core/redis/redis.ts'
 import { acquireSwitchLock, extendSwitchLock, releaseSwitchLock } from '../../src/core/redis/serving.ts'
 import type { WaitLimit } from './untilCommittedPast.ts'
 
-/** Counted from the last extension. Until then, positions and watermark stand still, even if the rebuild was killed. */
+/** The lock expires so long after its last extension. If the rebuild was killed, positions and watermark stand still until then. */
 const maxLockMs = 10_000
 const renewalMs = 2_500
-/** Without a call of `extend` (30 s). A step without progress must not stop the watermark for ever. */
+/** Between two calls of `extend` (so 30 s): a step that makes no progress must not stop the watermark for ever. */
 const maxRenewals = 12
 const waitDeadlineMs = 20_000
 

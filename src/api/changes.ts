@@ -230,8 +230,9 @@ async function walk(
     isFirst ? rangesOfFirstWalk(target, offsetsOf(visible)) : rangesBetween(origin.since, target),
     next,
   )
-  // Long walks have many changes in each partition. Other walks search all ranges at once.
-  const isLong = isFirst || next > start
+  // Then changes of one partition probably fill the page: a first walk reads the whole list, and a later page follows one that was full.
+  const isLaterPage = next > start
+  const isLong = isFirst || isLaterPage
   const search = { list, ranges, afterSortKey, isLong, hasDeletions: !isFirst, limit, view, pick }
   const changes: ChangesPage =
     ranges.length === 0 ? { items: [], next: undefined } : await searchChanges(search, ctx.state.turns)
@@ -241,7 +242,7 @@ async function walk(
       ? { version: origin.version, since: target, walk: undefined }
       : { ...origin, walk: { target, next: nextPlace.logPosition, afterSortKey: nextPlace.afterSortKey, isFirst } }
   const hasMore = nextPlace !== undefined
-  // With another version since the walk began, the list has changes above the target.
+  // Every change above the target gives the list another version than `origin` has.
   const isCurrent = !hasMore && origin.version === hashVersion(version)
   return { items, cursor: sealCursor(cursor, cursorKey, scope), hasMore, isCurrent }
 }

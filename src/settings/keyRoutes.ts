@@ -124,7 +124,7 @@ const keysShower =
     notReplaced?: ReplaceFailure,
   ) => {
     const all = await keyLister(deps)(session)
-    // An unfinished key may be the tenth in the list, but only its form, sent again, can show its plaintext.
+    // A key that was not created in time (`unfinished`) may be the tenth in the list, but no page has shown its plaintext. Only its form, sent again, shows it.
     const isFull = form === 'full' || (all.length >= maxKeysPerTeam && (notReplaced ?? form.problem) !== 'unfinished')
     const today = toInstant(deps.nowMs()).slice(0, 10)
     const sent = parameterOf(ctx, 'notice')

@@ -8,7 +8,10 @@ import type { SettingsContext, SettingsMiddleware } from './respond.ts'
 /** `sub`: the product's name for the signed-in person. */
 export type Owner = { readonly team: TeamId; readonly sub: string }
 
-/** `csrf` is in every form. `secret` is never sent to the browser. `id` is stored only there, in a cookie. */
+/**
+ * `csrf` is in every form. Only the browser stores `id`, in a cookie; only Redis stores `secret`. New account keys are derived from both (`keySeed`), so that
+ * neither the browser's data nor those in Redis are enough.
+ */
 export type OpenSession = Owner & { readonly csrf: string; readonly secret: string; readonly id: string }
 
 export const sessionLifeMs = 15 * 60_000

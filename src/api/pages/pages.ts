@@ -154,6 +154,7 @@ const frontContent = (texts: Texts, request: string): Html => html`<h1>Tidemark<
 /** Values of `by` of `/record-counts`, and names of their texts. */
 const countedNames = ['level', 'outcome', 'utmCampaign', 'answer'] as const
 
+/** Under the name of each request in `explore.js`, its label on the page. `form` returns the questions of the chosen form; `totals`, each value's mean score. */
 const requestLabels = (texts: Texts): Readonly<Record<string, string>> => ({
   forms: texts.form,
   'form-counts': texts.perForm,

@@ -37,7 +37,12 @@ end`
 
 /**
  * Stores the state `new` unless the stored state, `old`, wins. A deletion wins, then the higher revision, then a revocation: concurrent writers may make two
- * states of one revision. Returns the members of `ApplyResult` (accountKeyStore.ts).
+ * states of one revision. Returns the members of `ApplyResult` (accountKeyStore.ts): its kind and, if the caller must append the record of `old` again, the value
+ * of `old`.
+ * - `isLater`: positions are padded with zeros (sourceRecord.ts), so their order as texts is that of their offsets. An empty position is below all others. The
+ *   order of two partitions means nothing; it only decides about a needless append.
+ * - `mustAppendAgain`: compaction will keep the record of `new`, and remove the earlier one of `old`, which is the newest state; or `old` is a deletion whose
+ *   record was perhaps never appended. After any other change that no indexer has read (its position is empty), its record is still to come.
  */
 export const applyScript = script(`${decode}${claim}
 local teamKeys, deletedKeys, digests, contested = unpack(KEYS)
@@ -65,14 +70,18 @@ local function isSplit()
 end
 local split = isSplit()
 if not isNewer() then
-  if split then claim(digests, contested, old.key.digest, name, redis.call('HGET', digests .. old.key.digest, name), true) end
+  if split then
+    local storedKey = redis.call('HGET', digests .. old.key.digest, name)
+    claim(digests, contested, old.key.digest, name, storedKey, true)
+  end
   local isLater = newPosition > oldPosition
   if value == oldValue or old.isDeleted and new.isDeleted then
     if isLater then store(oldValue) end
     return {'stale'}
   end
   local isConflict = not old.isDeleted and new.revision == old.revision
-  return {isConflict and 'conflict' or 'stale', isLater and (oldPosition ~= '' or old.isDeleted) and oldValue}
+  local mustAppendAgain = isLater and (oldPosition ~= '' or old.isDeleted)
+  return {isConflict and 'conflict' or 'stale', mustAppendAgain and oldValue}
 end
 
 store(value)
@@ -90,7 +99,10 @@ redis.call('HDEL', teamKeys, id)
 if entry.key then claim(digests, contested, entry.key.digest, name) end
 return 1`)
 
-/** Reserves a slot for the key `id` unless `max` are taken; deletes expired slots. Returns a `Reservation` (accountKeyStore.ts), or `incomplete`. */
+/**
+ * Reserves a slot for the key `id` unless other keys have taken `max`; deletes expired slots. Returns a `Reservation` (accountKeyStore.ts), or `incomplete`. A
+ * key that exists already is `held`; or `surplus`, if others have taken `max`: Redis had lost its slot before its record was applied.
+ */
 export const reserveScript = script(`${decode}
 local teamKeys, deletedKeys = unpack(KEYS)
 local id, now, untilMs, max = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])

@@ -44,15 +44,19 @@ const maxKeysPerCall = 64
 /** The next request with an evicted digest needs a second round trip. */
 const maxCachedDigests = 10_000
 
+/** Indices in ARGV, which begins at 1. */
+const freshnessAt = 2
+const digestsAt = freshnessAt + freshnessValueCount
+
 /** ARGV: name of `accountKeysComplete`, `freshnessValues`, then the names of the hashes `accountKey` of the digests. Returns a `LookupReply`. */
 const lookupScript = script(`${freshnessLua}
 local function lookUp(digest)
   local found = redis.call('HVALS', digest)
   if #found ~= 1 then return false end
-  return {found[1], unpack(freshnessOf(cjson.decode(found[1]).teamId, 2))}
+  return {found[1], unpack(freshnessOf(cjson.decode(found[1]).teamId, ${freshnessAt}))}
 end
 local replies = {redis.call('GET', ARGV[1])}
-for i = ${2 + freshnessValueCount}, #ARGV do table.insert(replies, lookUp(ARGV[i])) end
+for i = ${digestsAt}, #ARGV do table.insert(replies, lookUp(ARGV[i])) end
 return replies`)
 
 type LookupReply = readonly [complete: string | null, ...(readonly [key: string, ...FreshnessReply] | null)[]]
@@ -80,7 +84,8 @@ export function shareLookups(redis: RedisConnection, count: CountRequests = asyn
 
   const call = async (lookups: readonly PendingLookup[]): Promise<void> => {
     const { accountKeysComplete, accountKey } = redis.keys
-    const names = [accountKeysComplete, ...freshnessValues(redis.keys, randomToken())]
+    const tokenIfMissing = randomToken()
+    const names = [accountKeysComplete, ...freshnessValues(redis.keys, tokenIfMissing)]
     const digests = lookups.map(({ digest }) => accountKey(digest))
     // Not awaited yet: the counts go in the same round trip.
     const sent = lookupScript(redis, [], [...names, ...digests])

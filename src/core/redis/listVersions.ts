@@ -24,11 +24,11 @@ export type Freshness = {
   readonly indices: Readonly<Record<EntityType, ListIndices | undefined>>
 }
 
-/** Arguments for `freshnessOf`. */
-export const freshnessValues = (keys: RedisKeys, newToken: string): string[] => [
+/** Arguments for `freshnessOf`. `tokenIfMissing` becomes the change token of a list that has none: it is new, or Redis has lost the token. */
+export const freshnessValues = (keys: RedisKeys, tokenIfMissing: string): string[] => [
   keys.serving,
   keys.changeToken(''),
-  newToken,
+  tokenIfMissing,
   ...entityTypes.map((type) => keys.visiblePositions(type, '')),
 ]
 

@@ -84,7 +84,7 @@ function keyCard(key: ListedKey, { keys, csrf, form, notReplaced }: KeysView, me
   const isActive = key.shownState === 'active'
   const active = keys.filter(({ shownState }) => shownState === 'active')
   const replacement = isActive ? replacementAmong(key, active) : undefined
-  // An unfinished replacement may be listed already. Only the form that creates it, sent again, can show its plaintext.
+  // A replacement that was not created in time (`unfinished`) may be listed by now, but no page has shown its plaintext. Only the same form, sent again, shows it.
   const canBeReplaced = isActive && (replacement === undefined || notReplaced === 'unfinished')
   return html`<article class="key card">
 <header class="hstack"><h3>${key.name}</h3>${stateBadge(key, messages)}</header>
@@ -124,7 +124,7 @@ ${
 
 function createForm(form: CreateForm, csrf: string, today: string, messages: Messages, urlOf: UrlOf): Html {
   const { create } = messages
-  // With the same token, the form creates the same key even if name and expiry differ, so they must not be edited.
+  // The key may exist by now. The form, sent again with the same token, returns this key: an edited name or expiry would be ignored.
   const fixed = form.problem === 'unfinished' ? html` readonly` : ''
   const field = (name: 'name' | 'expires', input: Html, label: string, hint: string): Html => {
     const isWrong = form.problem === name
