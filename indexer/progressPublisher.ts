@@ -43,6 +43,7 @@ export type ReplacedPartition = { readonly partition: AssignedPartition; readonl
 const minRestMs = 25
 const maxRestMs = 100
 const restAfterFailureMs = 250
+/** While behind (`isBehind`), the interval of rounds, and how often is checked whether it still is. */
 const behindIntervalMs = 10_000
 const behindCheckMs = 250
 /** The interval (ms) of rounds without writes: they keep the watermark and the commits recent. */

@@ -137,7 +137,7 @@ export class GenerationRunner {
       keptMs: (topic) => this.#rules.keptMs[topic] ?? Number.POSITIVE_INFINITY,
       redisTimeMs: () => redisTimeMs(redis),
       publishVisible: (round) => {
-        // Without append times, a replaced log cannot be detected.
+        // Without append times, a replaced log cannot be detected: so no watermark is published.
         const publishedRound = hasAppendTimes ? round : withoutTimes(round)
         return publishVisiblePositions(
           redis,
@@ -208,7 +208,7 @@ export class GenerationRunner {
     }
   }
 
-  /** `written.left` aborts once the generation is not to be written any more. While Elasticsearch does not answer, writing goes on. */
+  /** Each second, `isCurrent` checks whether the generation is still to be written; if not, `written.left` aborts. While Elasticsearch is away, writing goes on. */
   async #watch(written: WrittenGeneration, endSignal: AbortSignal, hadAppendTimes: boolean): Promise<void> {
     const { source, config, fail } = this.#deps
     for (let checks = 1; !endSignal.aborted; checks++) {

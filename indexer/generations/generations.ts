@@ -72,11 +72,11 @@ export class Generations {
   }
 
   /**
-   * Creates a generation for the rebuild with this id, or takes over an unfinished one. Rejects if it has served, or if a third rebuild takes it over at the
-   * same moment.
+   * Creates a generation for the rebuild with this id, or takes over one that an earlier rebuild has left unfinished. Rejects if it has served, or if a third
+   * rebuild takes it over at the same moment.
    *
-   * The other rebuild may be alive (it was frozen). So it is fenced off: each rebuild writes by write aliases that end with its id, and those of the other are
-   * removed.
+   * The earlier rebuild may still be alive (it was frozen). So it is fenced off: each rebuild writes by write aliases that end with its id, and those of the
+   * earlier one are removed.
    */
   async fill(number: number, rebuildId: string): Promise<Generation> {
     const created = await this.create(number, rebuildId)
@@ -89,7 +89,7 @@ export class Generations {
       states[index]?.aliases[servedAlias(this.#config.INDEX_PREFIX, number)] !== undefined
     const notOurs = new Error(`generation ${number} is another rebuild's: run the rebuild again`)
     if (names.some((index) => writersOf(index).length === 0 || hasServed(index))) throw notOurs
-    // 1. Later requests of the other rebuild fail.
+    // 1. Later requests of the earlier rebuild fail.
     const writeAliases = writeAliasesOf(indices, rebuildId)
     await this.#updateAliases(
       documentKinds.flatMap((kind): estypes.IndicesUpdateAliasesAction[] => [
@@ -100,7 +100,8 @@ export class Generations {
       throw isError(error, 'aliases_not_found_exception') ? notOurs : error
     })
     // 2. Ends its requests in flight: `#blockWrites` waits for writes that have reached a shard.
-    if (names.some((index) => !writersOf(index).includes(writeAliasOf(index, rebuildId))))
+    const isTakenOver = names.some((index) => !writersOf(index).includes(writeAliasOf(index, rebuildId)))
+    if (isTakenOver)
       try {
         await this.#blockWrites(names)
       } finally {
@@ -160,9 +161,9 @@ export class Generations {
   }
 
   /**
-   * Makes a generation serve, in one request: moves the read aliases, replaces a rebuild's write aliases by those of indexers, and removes those of lower
-   * generations. `isSwitch`: a rebuild has switched in Redis, and this call moves its aliases. Rejects with `AliasesMoved`, without any change, if another
-   * process has removed a write alias of the rebuild or, if `isSwitch`, moved a read alias.
+   * Makes a generation serve, in one request: moves the read aliases, replaces a rebuild's write aliases by those of indexers, and removes the write aliases of
+   * lower generations. `isSwitch`: Redis names the generation already, to which a rebuild has switched. Rejects with `AliasesMoved`, without any change, if
+   * another process has removed a write alias of the rebuild or, if `isSwitch`, moved a read alias.
    */
   async serve({ number }: Pick<Generation, 'number'>, isSwitch = false): Promise<void> {
     const generations = await this.find()

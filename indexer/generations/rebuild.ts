@@ -121,8 +121,8 @@ async function rebuildAlone(options: CommandTools, progress: Pick<RebuildReport,
 }
 
 /**
- * Removes what interrupted rebuilds have left, and unfinished indices of other releases. From one that has served, first copies the documents that the serving
- * one lacks, except those of deleted entities. Returns what is not removed.
+ * Removes what interrupted rebuilds have left, and unfinished indices of other releases. From a generation that has served, first copies the documents that the
+ * serving one lacks, except those of entities that were deleted since. Returns what is not removed.
  */
 export async function pruneLeftOver(
   options: CommandTools,
@@ -164,7 +164,8 @@ async function reconcileAll(
 }
 
 /**
- * After a failover to an older state, Redis may name the generation again. Resolves with false after ten minutes: then the next rebuild removes the generation.
+ * Waits until nobody searches the generation: it has no open search, and Redis does not name it, as it might again after a failover to an older state. Resolves
+ * with false after ten minutes: then the next rebuild removes the generation.
  */
 async function untilUnread(options: CommandTools, generation: Generation): Promise<boolean> {
   const { redis, signal, report } = options

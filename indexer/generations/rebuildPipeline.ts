@@ -59,7 +59,7 @@ export class RebuildPipeline {
       keptMs: (topic) => rules.keptMs[topic] ?? Number.POSITIVE_INFINITY,
       serving: undefined,
       redisTimeMs: () => redisTimeMs(redis),
-      // No client has read a list version of this generation: one change for all lists is enough.
+      // No client has read a list version of this generation yet. So each round changes those of all lists, without naming the changed ones.
       publishVisible: (round) =>
         publishVisiblePositions(
           redis,
@@ -75,8 +75,10 @@ export class RebuildPipeline {
   }
 
   /**
-   * Whether Kafka may have removed a deletion before it was read here. Example: a rebuild reads `a@1`, and is killed. `a` is deleted, and Kafka removes both
-   * records before another rebuild continues. If the old generation has `a`, too, no comparison finds it.
+   * Whether Kafka may have removed a deletion before it was read here. Example:
+   * 1. A rebuild reads `a@1`, and is killed.
+   * 2. `a` is deleted. Kafka removes both records before another rebuild continues the generation, which still has `a`.
+   * 3. If the indexers have missed the deletion, too, the serving generation has `a` as well: a comparison finds no difference.
    */
   mayLackDeletions(): boolean {
     return this.#pipeline.documentPartitions().some(({ coverage }) => coverage.mayHaveMissed)
@@ -161,8 +163,8 @@ export class RebuildPipeline {
   }
 
   /**
-   * Waits until the indexers of the serving generation have committed past every rejected record (why: `untilCommittedPast`). Members, or a killed rebuild, may
-   * have rejected records below the start offsets of this process: so it waits at least for commits of these.
+   * Waits until the indexers of the serving generation have committed past every rejected record (why: `untilCommittedPast`). Below the start offsets of this
+   * process, members or a killed rebuild may have rejected records that it never read: so the indexers must at least have committed these offsets.
    */
   async untilRejectedAreCommitted(serving: Generation, limit: WaitLimit): Promise<void> {
     const targets = new Map(
@@ -240,7 +242,7 @@ export const generationsOf = (
 
 /** Throws if another rebuild runs. Waits until the session and the lock of a killed one have expired. */
 export async function expectAlone({ source, config, redis, signal }: CommandTools): Promise<void> {
-  // The group first: a rebuild acquires the lock before it leaves the group.
+  // A rebuild acquires the lock, then leaves the group. If the lock were checked first, a rebuild that does both between the checks would not be noticed.
   const isAlone = async () =>
     (await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length === 0 && !(await isSwitchLocked(redis))
   if (!(await until(isAlone, groupDeadlineMs, signal, pollMs))) throw new Error('another rebuild is running')

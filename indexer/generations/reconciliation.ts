@@ -82,7 +82,7 @@ export class Reconciliation {
    */
   async pass(isForgotten: IsForgotten = () => false): Promise<PassResult> {
     const { elasticsearch, report } = this.#tools
-    // A later write may not be searchable yet: the next pass compares it.
+    // Before the refresh: a write after it may not be searchable, so the next pass compares it.
     const { shards, documentCount } = await readShards(elasticsearch, this.from, this.#request)
     this.#startedWrites = new Map(shards.map(({ name, lastStarted }) => [name, lastStarted]))
     // Every copy, since any may answer the searches.

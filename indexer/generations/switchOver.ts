@@ -53,7 +53,7 @@ export async function switchOver(parts: SwitchParts): Promise<void> {
     const mayLackDeletions = pipeline.mayLackDeletions()
     await pipeline.untilRejectedAreCommitted(serving, lock.limit())
     const tombstoneCount = await forgottenEntities.drop(reconciliation.copier, clock(), lock)
-    // 3. A write of the pipeline after the switch would become visible without a new list version.
+    // 3. Stops the pipeline: a write after the switch would become visible without a new list version.
     if (!(await pipeline.stop())) throw new Error('the new generation is not written in time: run the rebuild again')
     // 4. Copies what was written to the serving generation until now, and makes it searchable.
     await passUntilCompared(tools, reconciliation, lock)
@@ -92,8 +92,8 @@ export async function switchOver(parts: SwitchParts): Promise<void> {
 }
 
 /**
- * Repeats passes until they have compared every write that has started by the end of the first pass: that pass may read a copy of a shard that gets a write
- * later than other copies.
+ * Repeats passes until they have compared every write that had started when the first one began. The first may not be enough: a pass leaves out writes that a
+ * copy of the shard does not have yet.
  */
 async function passUntilCompared(
   { signal }: CommandTools,

@@ -38,7 +38,7 @@ export const hashVersion = (version: ListVersion): VersionHash =>
 export type Offsets = readonly number[]
 
 export type ChangeCursor = {
-  /** Read with the target of the open walk; without an open walk, of the last one. */
+  /** The list's version when the target of the walk was read: of the open walk, or else of the last one. */
   readonly version: VersionHash
   /** The client has every change below these offsets. */
   readonly since: Offsets

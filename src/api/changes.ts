@@ -100,7 +100,7 @@ async function pageOf(request: ChangesRequest, cursor: string | undefined): Prom
   return cursor === fromNowOn ? await beginNow(request) : await continueOrWait(request, cursor)
 }
 
-/** `waitForChange` makes no page without `Prefer: wait`, or while too many requests wait. */
+/** `waitForChange` makes pages until one has items, but none without `Prefer: wait`, or while too many requests wait. */
 async function continueOrWait(request: ChangesRequest, cursor: string): Promise<Page> {
   const { ctx, deps, scope } = request
   let page: Page | undefined
@@ -209,7 +209,7 @@ function walkFrom({ version, since, walk: openWalk }: ChangeCursor, visible: Vis
       { target, next: start, afterSortKey: undefined, isFirst: false },
     ]
   }
-  // The positions are lower if Redis was restored from an earlier state. The walk would miss rows below the target that are not searchable yet.
+  // Redis was restored from an earlier state. Perhaps not every row below the target is searchable, and the walk would miss some.
   if (openWalk.target.some((offset, partition) => (offsets[partition] ?? 0) < offset))
     throw noPositions('visible positions are below the target of a walk')
   return [{ version, since }, openWalk]

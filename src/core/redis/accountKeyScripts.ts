@@ -24,8 +24,8 @@ local function decode(field)
 end`
 
 /**
- * Adds the key `name` to the hash of its digest, or removes it if `found` is nil, and updates `contested`. `isSplit`: the key has live records in two
- * partitions.
+ * Adds the key `name` with its `FoundKey` (`found`, as JSON) to the hash of its digest, or removes it if `found` is nil or false, and updates `contested`.
+ * `isSplit`: the key has live records in two partitions.
  */
 const claim = `
 local function claim(digests, contested, digest, name, found, isSplit)
@@ -123,7 +123,7 @@ if isFull then return 'full' end
 redis.call('HSET', teamKeys, id, ' {"revision":0,"reservedUntilMs":' .. untilMs .. '}')
 return 'reserved'`)
 
-/** Returns 0 and changes nothing if the mark of the replay has expired, or Redis was flushed meanwhile. */
+/** Marks the store complete in a run of Redis. Returns 0 and changes nothing if the mark of the replay has expired, or Redis was flushed meanwhile. */
 export const completeScript = script(`
 if redis.call('DEL', KEYS[2]) == 0 then return 0 end
 redis.call('SET', KEYS[1], ARGV[1])

@@ -84,7 +84,8 @@ end`
  * - Tokens of changed lists are replaced in the same step. If earlier, a follower could read the new token with the old positions, and would get "nothing new"
  *   once the positions have moved. If later, a follower with the old token would get "nothing new" although the change is visible.
  * - If a stored position is missing or below `from`, Redis has lost a publication, perhaps with tokens of other lists. A new salt gives every list another
- *   version, so that no client gets 304 for a changed list. The first round with `mayLackDeletions` changes the salt, too.
+ *   version, so that no client gets 304 for a changed list. The first round with `mayLackDeletions` changes the salt, too: a follower would otherwise get
+ *   "nothing new" for the version that it has, instead of 503.
  * - While a rebuild owns the lock of the switch, the serving generation publishes list versions, but no positions.
  * KEYS: the positions of forms and of submissions, then the change tokens of the changed lists.
  * ARGV 1 to 7: name of the lock, new token, new salt, `1` to change every list, name of the serving generation's tag, tag of this generation, `1` if deletions
