@@ -208,7 +208,7 @@ export class GenerationRunner {
     }
   }
 
-  /** Each second, `isCurrent` checks whether the generation is still to be written; if not, `written.left` aborts. While Elasticsearch is away, writing goes on. */
+  /** Each second, `isCurrent` checks whether to write the generation on; if not, `written.left` aborts. While Elasticsearch is away, writing continues. */
   async #watch(written: WrittenGeneration, endSignal: AbortSignal, hadAppendTimes: boolean): Promise<void> {
     const { source, config, fail } = this.#deps
     for (let checks = 1; !endSignal.aborted; checks++) {
