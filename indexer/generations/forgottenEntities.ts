@@ -23,7 +23,7 @@ const entitiesPerBatch = 500
 export class ForgottenEntities {
   readonly #tools: CommandTools
   readonly #hasCarriedOver: Generation['hasCarriedOver']
-  /** The noted entities, without topics that may lack records of live ones: replaced topics, and those with another `cleanup.policy` than `compact`. */
+  /** The noted entities by topic. A topic that was replaced, or whose `cleanup.policy` is not `compact`, may lack records of live entities: it is left out. */
   readonly #absent: readonly { readonly topic: string; readonly type: EntityType; readonly ids: Set<DocumentId> }[]
 
   constructor(

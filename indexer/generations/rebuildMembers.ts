@@ -13,7 +13,7 @@ import { MixedLogs } from './findReplacedTypes.ts'
 import type { Generation } from './generation.ts'
 import { generationsOf, RebuildPipeline, removeFilled } from './rebuildPipeline.ts'
 
-/** Counted from the last renewal: members stop soon after the rebuild was killed. */
+/** The announcement expires so long after its last renewal: members stop soon after the rebuild was killed. */
 const announcementLifeMs = 6_000
 const renewalMs = 1_500
 const waitPollMs = 1_000

@@ -101,7 +101,7 @@ return 1`)
 
 /**
  * Reserves a slot for the key `id` unless other keys have taken `max`; deletes expired slots. Returns a `Reservation` (accountKeyStore.ts), or `incomplete`. A
- * key that exists already is `held`; or `surplus`, if others have taken `max`: Redis had lost its slot before its record was applied.
+ * key that exists already is `held`; or `surplus`, if other keys have taken `max`, as when Redis lost its slot before its record was applied.
  */
 export const reserveScript = script(`${decode}
 local teamKeys, deletedKeys = unpack(KEYS)

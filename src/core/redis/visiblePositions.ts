@@ -41,7 +41,7 @@ export type PublishedRound = {
 /** More would block Redis for too long. If more lists changed, the versions of all change. */
 export const maxListsPerRound = 5_000
 
-/** Counts from the last round. */
+/** The positions of a generation expire so long after its last round. */
 export const publishedLifeMs = 7 * 86_400_000
 
 /** Sets a field, unless its value is greater. Returns its former value, or -1. */
