@@ -1,7 +1,7 @@
 import type { GenerationTag } from '../elasticsearch/indices.ts'
 import type { RedisConnection } from './redis.ts'
 
-/** Counts from the last write. */
+/** The states of a generation expire so long after their last write. */
 const lifeMs = 365 * 86_400_000
 
 /**
