@@ -94,7 +94,7 @@ function tiles(ageSeconds: number | undefined, { group }: Observed): Html {
 <small class="text-light">${about}</small>
 </article>`
   return html`<section class="tiles" aria-label="Figures">
-${tile('Watermark age', watermarkLevel(ageSeconds), orUnknown(ageSeconds, duration), 'Everything appended to Kafka before it is searchable.')}
+${tile('Watermark age', watermarkLevel(ageSeconds), orUnknown(ageSeconds, duration), 'Every record that was appended to Kafka longer ago than this is searchable.')}
 ${tile('Records behind', 'success', orUnknown(behind, count), 'Appended to Kafka and not visible yet, all partitions.')}
 ${tile('Dead letters', deadLetters ? 'warning' : 'success', orUnknown(deadLetters, count), 'Dead-lettered records that Kafka still keeps.')}
 </section>`
