@@ -109,7 +109,10 @@ export class WrittenGeneration {
     await this.#adopt(this.#servingAtOpen)
   }
 
-  /** Makes requests use its indices, positions and list versions. Rejects if Redis names neither it nor `expected`. */
+  /**
+   * Names this generation in Redis as the serving one: from then on, requests use its indices, positions and list versions. Rejects if Redis names a third
+   * generation, neither this one nor `expected`: another process has made that one serve meanwhile.
+   */
   async #adopt(expected: GenerationTag | undefined): Promise<void> {
     await setServing(this.#redis, this.generation.tag, expected ?? '')
   }

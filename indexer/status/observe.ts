@@ -89,21 +89,17 @@ export function observe({ config, source, elasticsearch, redis, own }: ObserveOp
       indices: indices(),
     }
   }
-  return { observed, followers: onDemand((deadline) => followersOfDay(redis, clock(), deadline), timing) }
+  return { observed, followers: followersOnDemand(redis, timing) }
 }
 
-const followersOfDay = (redis: Stores['redis'], nowMs: number, signal: AbortSignal): Promise<Followers> =>
-  readFollowers(redis, toInstant(nowMs - dayMs), maxFollowers, signal)
-
-function onDemand<T>(
-  query: (deadline: AbortSignal) => Promise<T>,
-  { clock, signal }: Timing,
-): () => Promise<Answer<T> | undefined> {
-  let latest: Answer<T> | undefined
+/** One pass at a time. */
+function followersOnDemand(redis: Stores['redis'], { clock, signal }: Timing): Observer['followers'] {
+  let latest: Answer<Followers> | undefined
   let running: Promise<void> | undefined
   const run = async (): Promise<void> => {
-    const value = await query(AbortSignal.any([signal, AbortSignal.timeout(followersDeadlineMs)]))
-    latest = { value, atMs: clock() }
+    const dayAgo = toInstant(clock() - dayMs)
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(followersDeadlineMs)])
+    latest = { value: await readFollowers(redis, dayAgo, maxFollowers, deadline), atMs: clock() }
   }
   return async () => {
     if (latest === undefined || clock() - latest.atMs > followersEveryMs)

@@ -57,6 +57,10 @@ const untilShown = (page: Page, isShown: () => Promise<boolean>): Promise<void> 
     return await isShown()
   })
 const seenAt = async (page: Page): Promise<string> => (await page.locator('.seen time').getAttribute('datetime')) ?? ''
+async function untilRefreshed(page: Page): Promise<void> {
+  const before = await seenAt(page)
+  await eventually(async () => (await seenAt(page)) > before)
+}
 
 test('one of two indexers shows the work of both, and which partitions it reads itself', async () => {
   const { page, complaints, requested } = await visit()
@@ -95,17 +99,48 @@ test('the page refreshes itself unless paused', async () => {
   const { page, complaints } = await visit()
   await page.goto(`${second.adminUrl}/`)
   expect(page.url()).toBe(statusOf(second))
-  const before = await seenAt(page)
-  await eventually(async () => (await seenAt(page)) > before)
-  // A refresh moves the focus back to the beginning.
-  await eventually(async () => {
-    await page.keyboard.press('Tab')
-    return (await page.locator(':focus').allInnerTexts()).includes('Pause')
-  })
-  await page.keyboard.press('Enter')
+  await untilRefreshed(page)
+  await page.getByRole('link', { name: 'Pause' }).press('Enter')
   await page.getByText('Paused').waitFor()
   expect(await page.locator('script, meta[http-equiv]').count()).toBe(0)
   expect(complaints).toEqual([])
+})
+
+test('it refreshes itself without JavaScript', async () => {
+  const { page } = await visit({ javaScriptEnabled: false })
+  await page.goto(statusOf(second))
+  await untilRefreshed(page)
+})
+
+test('a refresh keeps the focus, the scroll position and what a screen reader reads, and announces nothing', async () => {
+  const { page, complaints } = await visit({ viewport: { width: 800, height: 300 } })
+  await page.goto(statusOf(second))
+  await page.getByRole('link', { name: 'Pause' }).focus()
+  await page.evaluate(`
+    scrollTo(0, 150)
+    globalThis.announced = []
+    const observer = new MutationObserver((changes) => announced.push(...changes.map(({ target }) => target.textContent)))
+    for (const region of document.querySelectorAll('[role=status], [role=alert], [aria-live]'))
+      observer.observe(region, { subtree: true, childList: true, characterData: true })
+    globalThis.read = document.querySelector('.topics tbody tr')`)
+  const title = await page.title()
+  await untilRefreshed(page)
+  expect(await page.locator(':focus').innerText()).toBe('Pause')
+  expect(await page.evaluate('[scrollY, announced, read.isConnected]')).toEqual([150, [], true])
+  expect(title).toBe('Ready – Tidemark status')
+  expect(await page.title()).toBe(title)
+  expect(await barriersOn(page)).toEqual([])
+  expect(complaints).toEqual([])
+})
+
+test('the page says since when it has no answer, until it has one', async () => {
+  const { page } = await visit()
+  await page.goto(statusOf(second))
+  await page.route('**/status', (route) => route.abort())
+  const note = page.getByRole('status')
+  await note.getByText(/^No answer since \d\d:\d\d:\d\d UTC$/).waitFor()
+  await page.unroute('**/status')
+  await note.getByText('Refreshes every 5 s').waitFor()
 })
 
 test('an interrupted rebuild is shown until another run has finished it', async () => {

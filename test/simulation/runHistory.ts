@@ -28,7 +28,7 @@ const pollMs = 200
 /** In one of this many histories with a rebuild, the run waits until the rebuild has removed the retired generation. */
 const removalEvery = 8
 const nodes = [0, 1]
-const rebuildAgainMs = 5_000
+const reportPollMs = 5_000
 /** Team → number of pollers. */
 const pollersOf: Readonly<Record<Team, number>> = { acme: 2, acme2: 1 }
 
@@ -256,11 +256,13 @@ class Run {
 
   /** Rebuilds, as an operator does who reads that a log was replaced. */
   #rebuildOnceLogCountsAsReplaced(): void {
-    this.#world.schedule(rebuildAgainMs, 'whether a log counts as replaced', undefined, () => {
-      if (!this.#system.hasReplacedLog) return this.#rebuildOnceLogCountsAsReplaced()
-      this.neededRebuild = true
-      this.#system.startRebuild(() => undefined)
-    })
+    this.#onceReported(
+      () => this.#system.hasReplacedLog,
+      () => {
+        this.neededRebuild = true
+        this.#system.startRebuild(() => undefined)
+      },
+    )
   }
 
   /**
@@ -269,15 +271,17 @@ class Run {
    */
   #rebuildUntilDone(): void {
     this.#system.startRebuild(() => undefined)
-    this.#rebuildAgainWhenNeeded()
+    this.#onceReported(
+      () => this.#checks.watermarkMs() === undefined && this.#system.running('rebuild').length === 0,
+      () => this.#rebuildUntilDone(),
+    )
   }
 
-  #rebuildAgainWhenNeeded(): void {
-    this.#world.schedule(rebuildAgainMs, 'whether another rebuild is needed', undefined, () => {
-      const isNeeded = this.#checks.watermarkMs() === undefined && this.#system.running('rebuild').length === 0
-      if (isNeeded) this.#system.startRebuild(() => undefined)
-      this.#rebuildAgainWhenNeeded()
-    })
+  /** Calls `act` once indexers report that a rebuild is needed. */
+  #onceReported(isReported: () => boolean, act: () => void): void {
+    this.#world.schedule(reportPollMs, 'whether a rebuild is needed', undefined, () =>
+      isReported() ? act() : this.#onceReported(isReported, act),
+    )
   }
 
   #appendKey(team: string): void {

@@ -41,7 +41,7 @@ export async function benchSearch(stage: Stage, { rounds, ...size }: Size): Prom
     sections,
     samples: await runRounds('Measuring', contenders, rounds),
     counts: [sizes],
-    compared: ['title search beside the plain list', 'Size of a list document'],
+    compared: [],
   }
 }
 

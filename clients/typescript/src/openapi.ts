@@ -113,7 +113,7 @@ export interface paths {
         };
         /**
          * Follow changes of forms
-         * @description All forms of the key's team that are new, changed or deleted since a cursor. Repeat the request with the `cursor` of the last answer until `hasMore` is false; then poll. No change is missed. A row may come again: store rows by `id`, and remove those that are `deleted`. Without a cursor, each row comes once, without deletions. After 410, start without a cursor; once `hasMore` is false, remove stored rows that were not returned since.
+         * @description All forms of the key's team that are new, changed or deleted since a cursor. Repeat the request with the `cursor` of the last answer until `hasMore` is false; then poll. No change is missed. A row may come again: store rows by `id`, and remove those that are `deleted`. Without a cursor, each row comes once, without deletions. After 410, read again without a cursor until `hasMore` is false; then remove every stored row that these answers did not have.
          */
         get: operations["listFormChanges"];
         put?: never;
@@ -133,7 +133,7 @@ export interface paths {
         };
         /**
          * Follow changes of submissions
-         * @description All submissions of the key's team that are new, changed or deleted since a cursor. Repeat the request with the `cursor` of the last answer until `hasMore` is false; then poll. No change is missed. A row may come again: store rows by `id`, and remove those that are `deleted`. Without a cursor, each row comes once, without deletions. After 410, start without a cursor; once `hasMore` is false, remove stored rows that were not returned since.
+         * @description All submissions of the key's team that are new, changed or deleted since a cursor. Repeat the request with the `cursor` of the last answer until `hasMore` is false; then poll. No change is missed. A row may come again: store rows by `id`, and remove those that are `deleted`. Without a cursor, each row comes once, without deletions. After 410, read again without a cursor until `hasMore` is false; then remove every stored row that these answers did not have.
          */
         get: operations["listRecordChanges"];
         put?: never;
