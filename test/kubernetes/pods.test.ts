@@ -40,7 +40,7 @@ describe('pods of an arbitrary user, with secrets as files', () => {
   beforeAll(async () => {
     const redis = closeAfterwards(new Redis(process.env['REDIS_URL'] ?? ''))
     await allowUser(redis, 'first')
-    await namespace.apply(secretOf('first'))
+    await namespace.apply([secretOf('first')])
     await pipeline.createKeys([team])
     const values = valuesFor(pipeline, {
       podSecurityContext: {
@@ -74,7 +74,7 @@ describe('pods of an arbitrary user, with secrets as files', () => {
     const redis = closeAfterwards(new Redis(process.env['REDIS_URL'] ?? ''))
     const ended = askMeanwhile()
     await allowUser(redis, 'second')
-    await namespace.apply(secretOf('second'))
+    await namespace.apply([secretOf('second')])
     const isSeen = async (component: string): Promise<boolean> => {
       const path = '/run/secrets/tidemark/REDIS_URL'
       const names = (await namespace.pods(component)).map(({ metadata }) => metadata.name)

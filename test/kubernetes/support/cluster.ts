@@ -75,11 +75,12 @@ export async function createNamespace() {
       await writeFile(path, JSON.stringify(body))
       await kubectl('create', '--raw', `/api/v1/namespaces/${name}/pods/${pod}/eviction`, '--filename', path)
     },
-    /** Creates objects. */
-    apply: async (...objects: readonly Value[]): Promise<void> => {
+    /** Creates objects, given as they are or as YAML. */
+    apply: async (objects: string | readonly Value[], ...args: readonly string[]): Promise<void> => {
       const path = join(folder, `${randomUUID()}.yaml`)
-      await writeFile(path, objects.map((object) => stringify(object)).join('---\n'))
-      await own('apply', '--filename', path)
+      const texts = typeof objects === 'string' ? [objects] : objects.map((object) => stringify(object))
+      await writeFile(path, texts.join('---\n'))
+      await own('apply', '--filename', path, ...args)
     },
     close: async (): Promise<void> => {
       await kubectl('delete', 'namespace', name, '--wait=false')
