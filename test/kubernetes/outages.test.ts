@@ -36,8 +36,8 @@ const restarts = async (): Promise<number[]> => {
 describe('while an engine is gone for a minute', () => {
   let url = ''
   beforeAll(async () => {
-    await pipeline.createKeys([team])
     await namespace.deploy('install', valuesFor(pipeline))
+    await pipeline.createKeys([team])
     url = `${await namespace.urlOf('tidemark-api')}/api/v1/records?limit=5`
     await eventually(async () => (await ask(url)).status === 200)
   }, 400_000)

@@ -41,7 +41,6 @@ describe('pods of an arbitrary user, with secrets as files', () => {
     const redis = closeAfterwards(new Redis(process.env['REDIS_URL'] ?? ''))
     await allowUser(redis, 'first')
     await namespace.apply([secretOf('first')])
-    await pipeline.createKeys([team])
     const values = valuesFor(pipeline, {
       podSecurityContext: {
         ...{ runAsNonRoot: true, runAsUser: arbitraryUid, runAsGroup: 0, fsGroup: arbitraryUid },
@@ -53,6 +52,7 @@ describe('pods of an arbitrary user, with secrets as files', () => {
     })
     delete (values['config'] as Record<string, unknown>)['REDIS_URL']
     await namespace.deploy('install', values)
+    await pipeline.createKeys([team])
     front = { url: await namespace.urlOf('tidemark-api') }
     await eventually(async () => (await pipeline.get(front, team, '/api/v1/forms')).status === 200)
   }, 400_000)

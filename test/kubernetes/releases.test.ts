@@ -19,7 +19,6 @@ afterAll(() => over.abort())
 
 const settings = {
   enabled: true,
-  drainSeconds: 3,
   config: { SETTINGS_URL: 'https://keys.example.com', SIGN_IN_ISSUER: 'https://quiz.example.com' },
   secrets: { SIGN_IN_SECRET: { value: 's'.repeat(32) } },
 }
@@ -41,8 +40,8 @@ const imagesOf = async (component: string): Promise<string[]> =>
 test(
   'releases and a rollback through the Service, at 200 requests a second, lose no request and no record',
   async () => {
-    await pipeline.createKeys([team])
     await namespace.deploy('install', valuesOf(0))
+    await pipeline.createKeys([team])
     expect(await namespace.helm('test', 'tidemark')).toMatch(/Phase: +Succeeded/)
     const front = { url: await namespace.urlOf('tidemark-api') }
     const settingsUrl = await namespace.urlOf('tidemark-settings')
@@ -52,11 +51,14 @@ test(
     const followers = (['forms', 'records'] as const).map((list) =>
       follow(pipeline, { url: front.url, team, list, signal: over.signal }),
     )
-    const agents = [new Agent({ connections: 10 }), new Agent({ connections: 10 })]
-    const [keptAlive = new Agent(), ofSettings = new Agent()] = agents
+    const keptAlive = new Agent({ connections: 10 })
+    // Each request opens a connection, which kube-proxy leads to a pod.
+    const reconnecting = new Agent({ connections: 10, pipelining: 0 })
+    const ofSettings = new Agent({ connections: 10 })
     const authorization = `Bearer ${pipeline.keyOf(team)}`
     const ended = {
-      api: askSteadily(`${front.url}/api/v1/records?limit=5`, authorization, keptAlive, requestsPerSecond),
+      api: askSteadily(`${front.url}/api/v1/records?limit=5`, authorization, keptAlive, requestsPerSecond - 20),
+      reconnecting: askSteadily(`${front.url}/api/v1/forms?limit=5`, authorization, reconnecting, 20),
       settings: askSteadily(settingsUrl, '', ofSettings, 10),
     }
     for (let release = 1; release <= releases; release++) {
@@ -67,9 +69,13 @@ test(
       }
     }
     await namespace.helm('rollback', 'tidemark', '1', '--wait', '--timeout', '4m')
-    const told = { api: await ended.api(), settings: await ended.settings() }
+    const told = {
+      api: await ended.api(),
+      reconnecting: await ended.reconnecting(),
+      settings: await ended.settings(),
+    }
     process.stderr.write(`answers during ${releases} releases and a rollback: ${JSON.stringify(told)}\n`)
-    await Promise.all(agents.map((agent) => agent.close()))
+    await Promise.all([keptAlive, reconnecting, ofSettings].map((agent) => agent.close()))
     await writer.stop()
     await pipeline.produce('forms', [{ key: `${team}/last`, value: null }])
     await pipeline.untilApplied(front, team)
@@ -84,6 +90,7 @@ test(
     }
     expect((await runCommand('verify', [], pipeline.names)).stdout).toMatch(/^equal; /)
     expect(Object.keys(told.api)).toEqual(['200'])
+    expect(Object.keys(told.reconnecting)).toEqual(['200'])
     expect(Object.keys(told.settings)).toEqual(['303'])
     await namespace.helm('uninstall', 'tidemark', '--wait')
     await eventually(async () => (await namespace.kubectl('get', 'pods', '--output', 'name')) === '')

@@ -125,7 +125,7 @@ export function valuesFor(
   return {
     image: { repository: imageName },
     config: { ...pipeline.names, ...urls, RATE_LIMIT_PER_MINUTE: '1000000', ...config },
-    api: { resources: { requests, limits: { memory: '512Mi' } }, drainSeconds: 3, ...api },
+    api: { resources: { requests, limits: { memory: '512Mi' } }, ...api },
     indexer: { resources: { requests, limits: { memory: '768Mi' } }, ...indexer },
     ...others,
   }
