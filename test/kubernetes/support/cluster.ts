@@ -83,6 +83,8 @@ export async function createNamespace() {
       await own('apply', '--filename', path, ...args)
     },
     close: async (): Promise<void> => {
+      // In a namespace that ends, a Job whose pod fails never ends, and keeps that pod.
+      await own('delete', 'jobs', '--all')
       await kubectl('delete', 'namespace', name, '--wait=false')
     },
   }
