@@ -47,6 +47,14 @@ export default {
       testMatch: ['<rootDir>/test/{contract,integration,e2e,security}/**/*.test.ts'],
       testPathIgnorePatterns: ['/node_modules/', ...long.map((path) => `/test/${path}[.]`)],
     },
+    // With `npm run test:kubernetes`, on Linux as root: a Kubernetes of this machine alone.
+    {
+      ...shared,
+      displayName: 'kubernetes',
+      testMatch: ['<rootDir>/test/kubernetes/**/*.test.ts'],
+      globalSetup: '<rootDir>/test/kubernetes/support/start.ts',
+      globalTeardown: '<rootDir>/test/kubernetes/support/stop.ts',
+    },
     // With `npm run test:mutants`, for minutes: each planted fault is looked for in histories of its own.
     { ...shared, displayName: 'mutants', testMatch: ['<rootDir>/test/simulation/mutants.test.ts'] },
     {

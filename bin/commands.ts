@@ -88,6 +88,12 @@ export const commands = [
     example: 'tidemark engines --clean --nodes 3',
   },
   {
+    name: 'kubernetes',
+    file: 'tools/kubernetes/kubernetesCommand.ts',
+    description: 'runs a Kubernetes with the image and engines on this machine until Ctrl-C',
+    example: 'tidemark kubernetes --nodes 2',
+  },
+  {
     name: 'schemas',
     file: 'tools/schemas/schemasCommand.ts',
     description: 'writes the JSON Schemas of the topics to schemas, and docs/configuration.md',

@@ -7,6 +7,7 @@ import {
   withdrawRebuild,
 } from '../../src/core/redis/announcedRebuild.ts'
 import type { RedisConnection } from '../../src/core/redis/redis.ts'
+import { readServing } from '../../src/core/redis/serving.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { readTopicRules } from '../topics.ts'
 import { MixedLogs } from './findReplacedTypes.ts'
@@ -44,17 +45,24 @@ export function announceToMembers(redis: RedisConnection, rebuild: AnnouncedRebu
 
 /**
  * Joins the consumer group of each announced rebuild, so that Kafka divides the partitions among the rebuild and its members. A member may join, leave and die
- * at any time. Ends after two minutes without an announced rebuild.
+ * at any time. Ends when a generation that it helped to fill serves, or after two minutes without an announced rebuild.
  */
 export async function fillAsMember(tools: CommandTools): Promise<void> {
   const { redis, report, signal } = tools
   report.step('waiting for a rebuild to be announced')
+  let filled: Generation | undefined
   for (let idleMs = 0; idleMs < idleDeadlineMs; idleMs += waitPollMs) {
     const rebuild = await readAnnounced(redis)
     const target = rebuild && (await generationOf(tools, rebuild))
     if (rebuild !== undefined && target !== undefined) {
       await fillUntilWithdrawn(tools, rebuild, target)
+      filled = target
       idleMs = 0
+    }
+    // An upgrade waits for all members, and the watermark stands still meanwhile.
+    if (filled !== undefined && (await readServing(redis).catch(() => undefined)) === filled.tag) {
+      report.step(`generation ${filled.number} serves`)
+      return
     }
     await sleep(waitPollMs, undefined, { signal })
   }

@@ -21,7 +21,7 @@ export type OwnEngines = {
   stop(): Promise<void>
 }
 
-type Special = Partial<Pick<Parameters<typeof startEngines>[0], 'quick' | 'adapt'>>
+type Special = Partial<Pick<Parameters<typeof startEngines>[0], 'quick' | 'adapt' | 'host'>>
 
 /** Starts engines in addition to the shared ones. */
 export async function startBeside(names: readonly EngineName[], special: Special): Promise<OwnEngines> {

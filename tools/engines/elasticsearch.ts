@@ -39,6 +39,8 @@ type ElasticsearchOptions = {
   folder: string
   logPath: (name: string) => string
   user: User | undefined
+  /** The address at which clients reach it. Nodes reach each other on loopback. */
+  host: string
 }
 export type ElasticsearchNode = { readonly name: string; readonly port: number; readonly transportPort: number }
 
@@ -64,9 +66,9 @@ export const elasticsearchDefinition = (
     dataFolder,
     logPath: options.logPath(name),
     ...(node && { clusterPorts: [node.transportPort] }),
-    url: (port) => `http://127.0.0.1:${port}`,
+    url: (port) => `http://${options.host}:${port}`,
     prepare: async (port) => {
-      const yml = renderElasticsearchYml(membership, dataFolder, port)
+      const yml = renderElasticsearchYml({ ...membership, 'http.host': options.host }, dataFolder, port)
       const heap = node === undefined ? '1g' : '512m'
       await writeFolder({ ...options, dataFolder, heap }, yml)
       const { home, jdk, jvmFlags, user } = options
@@ -90,7 +92,7 @@ export const elasticsearchDefinition = (
       }
     },
     answers: async ({ port }, signal) => {
-      const url = `http://127.0.0.1:${port}/_cluster/health?wait_for_status=yellow&timeout=1s`
+      const url = `http://${options.host}:${port}/_cluster/health?wait_for_status=yellow&timeout=1s`
       const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(5_000)]) })
       const health = (await response.json()) as { cluster_name?: string }
       return response.ok && health.cluster_name === clusterName

@@ -7,6 +7,7 @@ import { type ClusterUrls, type EngineUrls, untilReachable, variableOf, writeEng
 import { lockOrRefuse, waitForLock } from './lock.ts'
 import { ownUsers } from './network.ts'
 import { accessibleFolder, unprivilegedUser } from './permissions.ts'
+import { loopback } from './ports.ts'
 import { type Progress, progressView } from './progress.ts'
 import { sentinelName } from './redis.ts'
 import { setUp } from './setup.ts'
@@ -29,6 +30,8 @@ type ClusterOptions = {
 type StartOptions = ClusterOptions & {
   /** Engines that run elsewhere, and are not started here. */
   external?: Partial<EngineUrls>
+  /** The address at which clients reach the engines; loopback by default. */
+  host?: string
   /** Changes each definition before the start, for example to turn on authentication. */
   adapt?: (definition: EngineDefinition) => EngineDefinition
 }
@@ -52,7 +55,7 @@ export type Cluster = Running<ClusterUrls> & {
 }
 
 /**
- * Starts Elasticsearch, Kafka and Redis on loopback, and resolves when all answer. While they run, `engines.env` in the folder has their URLs. They
+ * Starts Elasticsearch, Kafka and Redis, and resolves when all answer. While they run, `engines.env` in the folder has their URLs. They
  * end when this process ends, even by a kill.
  *
  * Rejects after the started engines are stopped: with UnsuitableSetUp if the machine lacks a program, and with the signal's reason if aborted. Any other
@@ -149,7 +152,7 @@ type StartAllOptions = Omit<StartOptions, 'external'> & {
 }
 
 const startAll = async (names: readonly EngineName[], options: StartAllOptions): Promise<Engine[]> => {
-  const { folder, plan, others = [], report, adapt = (definition) => definition } = options
+  const { folder, plan, others = [], report, host = loopback, adapt = (definition) => definition } = options
   const failed = new AbortController()
   const signal = AbortSignal.any([options.signal, failed.signal])
   const folders = {
@@ -157,7 +160,7 @@ const startAll = async (names: readonly EngineName[], options: StartAllOptions):
     logs: join(folder, 'logs'),
     distributions: resolve(options.distributions ?? join(folder, 'engines')),
   }
-  const setups = await setUp(names, { folders, jvmFlags: options.quick ? quickFlags : [], plan })
+  const setups = await setUp(names, { folders, jvmFlags: options.quick ? quickFlags : [], plan, host })
   await mkdir(folders.logs, { recursive: true })
   const definitions: EngineDefinition[] = []
   // One after the other: concurrent runs of Maven can corrupt their shared local repository.

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Distribution } from './distribution.ts'
 import type { EngineDefinition } from './engine.ts'
 import { consoleLog, type Jdk, javaLocale } from './jdk.ts'
-import { acceptsConnections, choosePort } from './ports.ts'
+import { acceptsConnections, choosePort, loopback } from './ports.ts'
 import { type Command, runSupervised } from './supervisedProgram.ts'
 
 const version = '4.3.1'
@@ -32,6 +32,8 @@ type KafkaOptions = {
   jvmFlags: readonly string[]
   folder: string
   logPath: (name: string) => string
+  /** The address at which clients reach it, and which it advertises. */
+  host: string
 }
 /** Each broker is also a controller. */
 export type KafkaNode = {
@@ -59,11 +61,11 @@ export const kafkaDefinition = (
     dataFolder,
     logPath,
     ...(node && { clusterPorts: [node.port, node.controllerPort] }),
-    url: (port) => `127.0.0.1:${port}`,
+    url: (port) => `${options.host}:${port}`,
     prepare: async (port, signal) => {
       await mkdir(dataFolder, { recursive: true })
       const broker = node ?? { id: 1, port, controllerPort: await choosePort() }
-      const properties = renderServerProperties(broker, node === undefined ? [broker] : nodes)
+      const properties = renderServerProperties(broker, node === undefined ? [broker] : nodes, options.host)
       await writeFile(join(dataFolder, 'server.properties'), properties)
       await writeFile(join(dataFolder, 'log4j2.properties'), consoleLog(' %p %m (%c)%n'))
       const run = { what: 'Formatting', logPath, deadlineMs: formatDeadlineMs, signal }
@@ -75,7 +77,7 @@ export const kafkaDefinition = (
     },
     answers: async ({ port, output }, signal) =>
       (await output()).includes('Kafka Server started') &&
-      (await acceptsConnections({ host: '127.0.0.1', port }, signal)),
+      (await acceptsConnections({ host: options.host, port }, signal)),
   }
 }
 
@@ -85,7 +87,7 @@ type Broker = Omit<KafkaNode, 'name'>
  * Each partition has a replica on every broker. A write that all in-sync replicas have acknowledged survives the loss of one broker. `log.dirs` is
  * relative to the data folder, so that no path needs escapes.
  */
-export const renderServerProperties = (broker: Broker, all: readonly Broker[] = [broker]): string => {
+export const renderServerProperties = (broker: Broker, all: readonly Broker[] = [broker], host = loopback): string => {
   const { id, port, controllerPort } = broker
   const copies = all.length
   const minInSync = Math.max(1, copies - 1)
@@ -93,8 +95,8 @@ export const renderServerProperties = (broker: Broker, all: readonly Broker[] = 
     'process.roles': 'broker,controller',
     'node.id': id,
     'controller.quorum.voters': all.map((voter) => `${voter.id}@127.0.0.1:${voter.controllerPort}`).join(','),
-    listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
-    'advertised.listeners': `PLAINTEXT://127.0.0.1:${port}`,
+    listeners: `PLAINTEXT://${host}:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
+    'advertised.listeners': `PLAINTEXT://${host}:${port}`,
     'listener.security.protocol.map': 'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT',
     'controller.listener.names': 'CONTROLLER',
     'inter.broker.listener.name': 'PLAINTEXT',

@@ -4,6 +4,8 @@ import { connect, createServer } from 'node:net'
 
 export type Address = { host: string; port: number }
 
+export const loopback = '127.0.0.1'
+
 // Below the ephemeral port ranges: while an engine is down, no outgoing connection can occupy its port.
 const lowest = 20_000
 const highest = 30_000
@@ -13,7 +15,7 @@ const connectTimeoutMs = 5_000
 export const portFree = async (port: number): Promise<boolean> => {
   const server = createServer()
   try {
-    server.listen(port, '127.0.0.1')
+    server.listen(port, loopback)
     await once(server, 'listening')
     server.close()
     await once(server, 'close')

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import type { Distribution } from './distribution.ts'
 import type { EngineDefinition } from './engine.ts'
+import { loopback } from './ports.ts'
 
 const packageVersion = '1.4.3'
 const platforms: Partial<Record<string, string>> = {
@@ -36,6 +37,8 @@ export type RedisOptions = {
   server: string
   folder: string
   logPath: (name: string) => string
+  /** The address at which clients reach it. */
+  host: string
 }
 export type RedisNode = { readonly name: string; readonly port: number }
 
@@ -45,7 +48,7 @@ export const redisDefinition = (options: RedisOptions): EngineDefinition => ({
   prepare: async (port) => {
     const cwd = join(options.folder, 'redis')
     await mkdir(cwd, { recursive: true })
-    return { command: options.server, args: redisArguments(port), cwd, env: {} }
+    return { command: options.server, args: redisArguments(port, options.host), cwd, env: {} }
   },
 })
 
@@ -63,10 +66,10 @@ export const replicatedRedisDefinition = (
     node,
     [],
     [
-      ...redisSettings(node.port),
+      ...redisSettings(node.port, options.host),
       // By default, a master waits five seconds for further replicas before the first copy.
       ['repl-diskless-sync-delay', '0'],
-      ...(node === master ? [] : [['replicaof', '127.0.0.1', String(master.port)]]),
+      ...(node === master ? [] : [['replicaof', loopback, String(master.port)]]),
     ],
   )
 
@@ -76,8 +79,8 @@ export const sentinelDefinition = (options: RedisOptions, node: RedisNode, maste
     node,
     ['--sentinel'],
     [
-      ...listenOn(node.port),
-      ['sentinel', 'monitor', sentinelName, '127.0.0.1', String(master.port), String(sentinelQuorum)],
+      ...listenOn(node.port, options.host),
+      ['sentinel', 'monitor', sentinelName, loopback, String(master.port), String(sentinelQuorum)],
       ['sentinel', 'down-after-milliseconds', sentinelName, '3000'],
       // By default, Sentinels wait six minutes after a failed failover.
       ['sentinel', 'failover-timeout', sentinelName, '10000'],
@@ -111,15 +114,15 @@ const configured = (
 const configFile = 'redis.conf'
 const quoted = (word: string): string => (word === '' ? '""' : word)
 
-const common = ({ folder, logPath }: RedisOptions, name: string): Omit<EngineDefinition, 'port' | 'prepare'> => ({
+const common = ({ folder, logPath, host }: RedisOptions, name: string): Omit<EngineDefinition, 'port' | 'prepare'> => ({
   kind: 'redis',
   name,
   startDeadlineMs: 60_000,
   dataFolder: join(folder, name),
   logPath: logPath(name),
-  url: (port) => `redis://127.0.0.1:${port}`,
+  url: (port) => `redis://${host}:${port}`,
   answers: async ({ port, pid }) => {
-    const client = new Redis(port, '127.0.0.1', {
+    const client = new Redis(port, host, {
       lazyConnect: true,
       disconnectTimeout: 100,
       retryStrategy: () => null,
@@ -136,21 +139,23 @@ const common = ({ folder, logPath }: RedisOptions, name: string): Omit<EngineDef
   },
 })
 
-const listenOn = (port: number): string[][] => [
-  ['bind', '127.0.0.1'],
+const listenOn = (port: number, host: string): string[][] => [
+  ['bind', host],
+  // Else newer versions refuse clients of other machines unless there is a password.
+  ...(host === loopback ? [] : [['protected-mode', 'no']]),
   ['port', String(port)],
   ['daemonize', 'no'],
   ['dir', '.'],
 ]
 
 /** Data are in the append-only file alone. */
-const redisSettings = (port: number): string[][] => [
-  ...listenOn(port),
+const redisSettings = (port: number, host: string): string[][] => [
+  ...listenOn(port, host),
   ['save', ''],
   ['appendonly', 'yes'],
   ['appendfsync', 'everysec'],
   ['maxmemory-policy', 'noeviction'],
 ]
 
-export const redisArguments = (port: number): string[] =>
-  redisSettings(port).flatMap(([name, ...values]) => [`--${name}`, ...values])
+export const redisArguments = (port: number, host = loopback): string[] =>
+  redisSettings(port, host).flatMap(([name, ...values]) => [`--${name}`, ...values])

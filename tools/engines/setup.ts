@@ -24,6 +24,8 @@ type SetupOptions = {
   jvmFlags: readonly string[]
   /** Undefined for one node of each engine. */
   plan?: ClusterPlan | undefined
+  /** The address at which clients reach the engines. */
+  host: string
 }
 
 type Checked = Setup & { prerequisites?: Prerequisites; problem?: string }
@@ -65,6 +67,7 @@ export const setUp = async (names: readonly EngineName[], options: SetupOptions)
 const checkElasticsearch = async ({
   folders,
   othersJdks,
+  host,
   jvmFlags,
   logPath,
   plan,
@@ -79,13 +82,13 @@ const checkElasticsearch = async ({
     user,
   }
   return unpacked('elasticsearch', elasticsearchDistribution, folders, prerequisites, (home, jdk) => {
-    const common = { home, jdk, jvmFlags, folder, logPath, user }
+    const common = { home, jdk, jvmFlags, folder, logPath, user, host }
     const nodes = plan?.elasticsearch
     return nodes?.map((node) => elasticsearchDefinition(common, node, nodes)) ?? [elasticsearchDefinition(common)]
   })
 }
 
-const checkKafka = async ({ folders, jdks, jvmFlags, logPath, plan, user }: CheckOptions): Promise<Checked> => {
+const checkKafka = async ({ folders, host, jdks, jvmFlags, logPath, plan, user }: CheckOptions): Promise<Checked> => {
   const fetches = !(await isUnpacked(folders.distributions, kafkaDistribution.name))
   const prerequisites: Prerequisites = {
     engine: 'Kafka',
@@ -95,15 +98,15 @@ const checkKafka = async ({ folders, jdks, jvmFlags, logPath, plan, user }: Chec
     ...(plan !== undefined && { user }),
   }
   return unpacked('kafka', kafkaDistribution, folders, prerequisites, (home, jdk) => {
-    const common = { home, jdk, jvmFlags, folder: folders.data, logPath }
+    const common = { home, jdk, jvmFlags, folder: folders.data, logPath, host }
     const nodes = plan?.kafka
     return nodes?.map((node) => kafkaDefinition(common, node, nodes)) ?? [kafkaDefinition(common)]
   })
 }
 
-const checkRedis = async ({ folders, jdks, logPath, plan }: CheckOptions): Promise<Checked> => {
+const checkRedis = async ({ folders, host, jdks, logPath, plan }: CheckOptions): Promise<Checked> => {
   const defineIn = (folder: string): EngineDefinition[] => {
-    const common = { server: join(folder, 'redis-server'), folder: folders.data, logPath }
+    const common = { server: join(folder, 'redis-server'), folder: folders.data, logPath, host }
     if (plan === undefined) return [redisDefinition(common)]
     return [
       ...plan.redis.map((node) => replicatedRedisDefinition(common, node, plan.redisMaster)),

@@ -1,0 +1,122 @@
+import { mkdir, readdir, rm, rmdir } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { lockOrRefuse } from '../engines/lock.ts'
+import { nodePlan } from './addresses.ts'
+import { type StartedProgram, startControlPlane } from './controlPlane.ts'
+import { operatorDefinitions } from './crds.ts'
+import { makeCredentials } from './credentials.ts'
+import { buildPauseImage, importImages, pauseImage } from './images.ts'
+import { routeServices, startSwitch } from './network.ts'
+import { type Node, startNode } from './node.ts'
+import { checkPrerequisites } from './prerequisites.ts'
+import { builtPrograms } from './programs.ts'
+import { run } from './run.ts'
+
+const readyDeadlineS = 240
+
+type KubernetesOptions = {
+  /** Contains the cluster's data and logs; emptied at the start. */
+  folder: string
+  nodes: number
+  report(step: string): void
+  signal: AbortSignal
+}
+export type Kubernetes = {
+  /** The path of the administrator's kubeconfig. */
+  readonly kubeconfig: string
+  /** The path of a kubectl of the cluster's version. */
+  readonly kubectl: string
+  readonly nodes: readonly Node[]
+  /** All processes of the cluster, by name. */
+  readonly started: readonly StartedProgram[]
+  /** Makes images of Docker's known to the nodes. */
+  importImages(tags: readonly string[]): Promise<void>
+  stop(): Promise<void>
+}
+
+/**
+ * Starts a Kubernetes of this machine alone, and resolves when its nodes are ready: API server, controllers, scheduler and DNS are processes, and each
+ * node is a set of namespaces with containerd, kubelet and kube-proxy. It ends when this process ends, even by a kill.
+ *
+ * Rejects with UnsuitableSetUp if the machine lacks something, else with the part that failed and the end of its log.
+ */
+export const startKubernetes = async (options: KubernetesOptions): Promise<Kubernetes> => {
+  const { report, signal } = options
+  const folder = resolve(options.folder)
+  await checkPrerequisites(signal)
+  await mkdir(join(folder, 'logs'), { recursive: true })
+  await using undo = new AsyncDisposableStack()
+  // Interfaces and addresses have fixed names, so one cluster runs on a machine.
+  const lock = await lockOrRefuse(
+    '/tmp/tidemark-kubernetes.lock',
+    (pid) => `Process ${pid} already runs a Kubernetes on this machine.`,
+  )
+  undo.defer(() => lock.release())
+  report('building Kubernetes (once, about ten minutes)')
+  const programs = await builtPrograms(join(folder, 'logs', 'build.log'), signal)
+  for (const name of await readdir(folder)) {
+    if (name !== 'logs') await rm(join(folder, name), { recursive: true, force: true })
+  }
+  const started: StartedProgram[] = []
+  undo.defer(() => removeControlGroups())
+  undo.defer(() => stopAll(started))
+  const common = { folder, programs, started, signal }
+  const plans = Array.from({ length: options.nodes }, (_, index) => nodePlan(index + 1))
+  const credentials = await makeCredentials(folder, plans)
+  const networkSwitch = await startSwitch(common)
+  report('starting the control plane')
+  const kubeconfig = await startControlPlane({ ...common, credentials })
+  const certificate = join(folder, 'certificates', 'apiserver.crt')
+  const nodes: Node[] = []
+  for (const plan of plans) {
+    report(`starting ${plan.name}`)
+    const kubelet = await credentials.kubeconfigOf(`system:node:${plan.name}`, certificate)
+    const proxy = await credentials.kubeconfigOf('system:kube-proxy', certificate)
+    const peers = plans.filter((other) => other !== plan)
+    nodes.push(await startNode(plan, { ...common, kubelet, proxy, networkSwitch, peers }))
+  }
+  const [first] = plans
+  if (first !== undefined) await routeServices(first, signal)
+  const kubectl = join(programs, 'kubectl')
+  const ask = (...args: string[]): Promise<string> =>
+    run(kubectl, ['--kubeconfig', kubeconfig, ...args], { signal, deadlineMs: (readyDeadlineS + 10) * 1_000 })
+  await buildPauseImage(programs, { folder, signal })
+  const importTo = (tags: readonly string[]): Promise<void> => importImages(tags, nodes, { folder, signal })
+  for (const { name } of nodes) {
+    await ask('wait', `--timeout=${readyDeadlineS}s`, '--for=create', `node/${name}`)
+    await ask('wait', `--timeout=${readyDeadlineS}s`, '--for=condition=Ready', `node/${name}`)
+  }
+  await importTo([pauseImage])
+  report('installing the definitions of other operators')
+  const definitions = await operatorDefinitions(signal)
+  // Server-side: the definitions of the Prometheus operator are longer than an annotation may be.
+  await ask('apply', '--server-side', ...definitions.flatMap((path) => ['--filename', path]))
+  const running = undo.move()
+  return { kubeconfig, kubectl, nodes, started, importImages: importTo, stop: () => running.disposeAsync() }
+}
+
+/** Rejects when a process of the cluster ends. */
+export const failWhenPartEnds = async ({ started }: Pick<Kubernetes, 'started'>): Promise<never> => {
+  const ended = started.map(async (program): Promise<never> => {
+    throw new Error(`${program.name} ${(await program.ended).how}; its log is ${program.logPath}`)
+  })
+  return Promise.race(ended)
+}
+
+/** Nodes first: their kubelets would otherwise log errors. */
+const stopAll = async (started: readonly StartedProgram[]): Promise<void> => {
+  for (const program of started.toReversed()) await program.stop()
+}
+
+/** The system removes processes, mounts and interfaces with their namespaces, but not the control groups of containers. */
+const removeControlGroups = async (): Promise<void> => {
+  const hierarchies = await readdir('/sys/fs/cgroup').catch(() => [])
+  for (const hierarchy of ['', ...hierarchies]) {
+    const folder = join('/sys/fs/cgroup', hierarchy, 'k8s.io')
+    const groups = await readdir(folder, { withFileTypes: true }).catch(() => [])
+    for (const group of groups.filter((entry) => entry.isDirectory())) {
+      // Fails for one that a container of somebody else uses.
+      await rmdir(join(folder, group.name)).catch(() => undefined)
+    }
+  }
+}
