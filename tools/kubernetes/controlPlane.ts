@@ -1,16 +1,14 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { withLog } from '../engines/logTail.ts'
 import { chooseDistinctPorts } from '../engines/ports.ts'
-import { type SupervisedProgram, startSupervised } from '../engines/supervisedProgram.ts'
 import { waitUntil } from '../engines/waiting.ts'
 import { apiServerUrl, hostAddress, podRange, serviceRange } from './addresses.ts'
 import type { Credentials } from './credentials.ts'
 import { run } from './run.ts'
+import { type StartedProgram, startLogged } from './startedProgram.ts'
 
 const readyDeadlineMs = 180_000
-
-export type StartedProgram = SupervisedProgram & { readonly name: string; readonly logPath: string }
 
 export type ControlPlaneOptions = {
   folder: string
@@ -106,21 +104,3 @@ const renderCorefile = (kubeconfig: string): string =>
   }
 }
 `
-
-/** Starts a program whose log is `<folder>/logs/<name>.log`. */
-export const startLogged = async (
-  { folder, started, signal }: Pick<ControlPlaneOptions, 'folder' | 'started' | 'signal'>,
-  name: string,
-  command: string,
-  args: readonly string[],
-  env: NodeJS.ProcessEnv = {},
-): Promise<StartedProgram> => {
-  const logPath = join(folder, 'logs', `${name}.log`)
-  await mkdir(join(folder, 'logs'), { recursive: true })
-  await rm(logPath, { force: true })
-  const definition = { command, args: [...args], cwd: folder, env: { ...process.env, ...env } }
-  const program = await withLog({ name, logPath, signal }, () => startSupervised(definition, { logPath }, signal))
-  const named = { ...program, name, logPath }
-  started.push(named)
-  return named
-}

@@ -1,7 +1,6 @@
 import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Node } from './node.ts'
 import { run } from './run.ts'
 
 /** The name that docs/kubernetes.md uses. Nothing is pulled: images are imported into the nodes. */
@@ -31,10 +30,10 @@ export const buildImage = async (
   return `${imageName}:${tag}`
 }
 
-/** Makes images of Docker's known to every node, as if they had been pulled. */
+/** Makes images of Docker's known to every node, as if they had been pulled. `enter`: the command that runs another one in the node. */
 export const importImages = async (
   tags: readonly string[],
-  nodes: readonly Node[],
+  nodes: readonly { readonly enter: readonly string[] }[],
   { folder, signal }: Options,
 ): Promise<void> => {
   const archive = join(folder, 'images.tar')

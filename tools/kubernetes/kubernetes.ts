@@ -2,7 +2,7 @@ import { mkdir, readdir, rm, rmdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { lockOrRefuse } from '../engines/lock.ts'
 import { nodePlan } from './addresses.ts'
-import { type StartedProgram, startControlPlane } from './controlPlane.ts'
+import { startControlPlane } from './controlPlane.ts'
 import { operatorDefinitions } from './crds.ts'
 import { makeCredentials } from './credentials.ts'
 import { buildPauseImage, importImages, pauseImage } from './images.ts'
@@ -11,6 +11,7 @@ import { type Node, startNode } from './node.ts'
 import { checkPrerequisites } from './prerequisites.ts'
 import { builtPrograms } from './programs.ts'
 import { run } from './run.ts'
+import type { StartedProgram } from './startedProgram.ts'
 
 const readyDeadlineS = 240
 

@@ -1,16 +1,15 @@
 import { readlink } from 'node:fs/promises'
 import { waitUntil } from '../engines/waiting.ts'
 import { hostAddress, hostInterface, type NodePlan, networkBits, serviceRange } from './addresses.ts'
-import { type StartedProgram, startLogged } from './controlPlane.ts'
 import { run } from './run.ts'
+import { type StartOptions, startLogged } from './startedProgram.ts'
 
 const namespaceDeadlineMs = 20_000
 
-type Started = { folder: string; started: StartedProgram[]; signal: AbortSignal }
 export type Switch = { readonly pid: number }
 
 /** Makes the switch, and connects the machine with it. A switch that another cluster has left is replaced. */
-export const startSwitch = async (options: Started): Promise<Switch> => {
+export const startSwitch = async (options: StartOptions): Promise<Switch> => {
   const { signal } = options
   const { pid } = await startLogged(options, 'switch', 'unshare', ['--net', 'sleep', 'infinity'])
   await run('ip', ['link', 'delete', hostInterface], { signal }).catch(() => signal.throwIfAborted())

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
 import { hostAddress, type NodePlan, networkBits, podRange } from './addresses.ts'
-import { type StartedProgram, startLogged } from './controlPlane.ts'
 import { pauseImage } from './images.ts'
 import { connectNode, type Switch } from './network.ts'
+import { type StartedProgram, startLogged } from './startedProgram.ts'
 
 const script = fileURLToPath(new URL('startNode.sh', import.meta.url))
 
