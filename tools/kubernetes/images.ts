@@ -1,4 +1,4 @@
-import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { run } from './run.ts'
@@ -20,6 +20,10 @@ export const buildPauseImage = async (programs: string, { folder, signal }: Opti
   await writeFile(join(context, 'Dockerfile'), 'FROM scratch\nCOPY pause /\nUSER 65534:65534\nENTRYPOINT ["/pause"]\n')
   await run('docker', ['build', '--tag', pauseImage, context], { signal, deadlineMs: buildDeadlineMs })
 }
+
+/** The version of this checkout, which is the tag that the chart uses by default. */
+export const currentTag = async (): Promise<string> =>
+  (JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }).version
 
 /** Builds the product's image from this checkout, or from `source`, such as a checkout of an earlier release. Resolves with its name and tag. */
 export const buildImage = async (

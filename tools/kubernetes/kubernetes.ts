@@ -1,7 +1,8 @@
 import { mkdir, readdir, rm, rmdir } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { lockOrRefuse } from '../engines/lock.ts'
-import { nodePlan } from './addresses.ts'
+import { type NodePlan, nodePlan } from './addresses.ts'
 import { startControlPlane } from './controlPlane.ts'
 import { operatorDefinitions } from './crds.ts'
 import { makeCredentials } from './credentials.ts'
@@ -49,20 +50,20 @@ export const startKubernetes = async (options: KubernetesOptions): Promise<Kuber
   await using undo = new AsyncDisposableStack()
   // Interfaces and addresses have fixed names, so one cluster runs on a machine.
   const lock = await lockOrRefuse(
-    '/tmp/tidemark-kubernetes.lock',
+    join(tmpdir(), 'tidemark-kubernetes.lock'),
     (pid) => `Process ${pid} already runs a Kubernetes on this machine.`,
   )
   undo.defer(() => lock.release())
-  report('building Kubernetes (once, about ten minutes)')
-  const programs = await builtPrograms(join(folder, 'logs', 'build.log'), signal)
+  const programs = await builtPrograms({ logPath: join(folder, 'logs', 'build.log'), report, signal })
   for (const name of await readdir(folder)) {
     if (name !== 'logs') await rm(join(folder, name), { recursive: true, force: true })
   }
   const started: StartedProgram[] = []
   undo.defer(() => removeControlGroups())
+  undo.defer(() => removeImages(folder, options.nodes))
   undo.defer(() => stopAll(started))
   const common = { folder, programs, started, signal }
-  const plans = Array.from({ length: options.nodes }, (_, index) => nodePlan(index + 1))
+  const plans = plansOf(options.nodes)
   const credentials = await makeCredentials(folder, plans)
   const networkSwitch = await startSwitch(common)
   report('starting the control plane')
@@ -96,6 +97,8 @@ export const startKubernetes = async (options: KubernetesOptions): Promise<Kuber
   return { kubeconfig, kubectl, nodes, started, importImages: importTo, stop: () => running.disposeAsync() }
 }
 
+const plansOf = (nodes: number): NodePlan[] => Array.from({ length: nodes }, (_, index) => nodePlan(index + 1))
+
 /** Rejects when a process of the cluster ends. */
 export const failWhenPartEnds = async ({ started }: Pick<Kubernetes, 'started'>): Promise<never> => {
   const ended = started.map(async (program): Promise<never> => {
@@ -107,6 +110,11 @@ export const failWhenPartEnds = async ({ started }: Pick<Kubernetes, 'started'>)
 /** Nodes first: their kubelets would otherwise log errors. */
 const stopAll = async (started: readonly StartedProgram[]): Promise<void> => {
   for (const program of started.toReversed()) await program.stop()
+}
+
+/** A gigabyte; the logs beside them stay. */
+const removeImages = async (folder: string, nodes: number): Promise<void> => {
+  for (const { name } of plansOf(nodes)) await rm(join(folder, name, 'containerd'), { recursive: true, force: true })
 }
 
 /** The system removes processes, mounts and interfaces with their namespaces, but not the control groups of containers. */

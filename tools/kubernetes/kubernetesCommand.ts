@@ -5,7 +5,7 @@ import { Command, Option } from 'commander'
 import { type Engines, failWhenEngineEnds, startEngines } from '../engines/engines.ts'
 import { runInForeground } from '../engines/foreground.ts'
 import { hostAddress } from './addresses.ts'
-import { buildImage, imageName } from './images.ts'
+import { buildImage, currentTag, imageName } from './images.ts'
 import { failWhenPartEnds, type Kubernetes, startKubernetes } from './kubernetes.ts'
 
 type Flags = { nodes: '1' | '2' | '3'; folder: string; distributions: string }
@@ -24,7 +24,7 @@ async function runCluster({ nodes, folder, distributions }: Flags, signal: Abort
   const cluster = await startKubernetes({ folder, nodes: Number(nodes), report, signal })
   undo.defer(() => cluster.stop())
   report('building the image')
-  const image = await buildImage('0.1.0', { signal })
+  const image = await buildImage(await currentTag(), { signal })
   await cluster.importImages([image])
   const engines = await startEngines({
     folder: join(folder, 'engines'),

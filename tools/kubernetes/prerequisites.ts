@@ -25,7 +25,7 @@ const path = `${process.env['PATH'] ?? ''}:/usr/sbin:/sbin`
 /** Throws UnsuitableSetUp with everything that the machine lacks. */
 export const checkPrerequisites = async (signal: AbortSignal): Promise<void> => {
   if (process.platform !== 'linux')
-    throw new UnsuitableSetUp('A Kubernetes of one’s own needs Linux: its nodes are namespaces.')
+    throw new UnsuitableSetUp('Only Linux can run this Kubernetes: its nodes are namespaces.')
   const found = await Promise.all(
     Object.keys(programs).map(
       async (name) => [name, await findOnPath(name, { PATH: name.startsWith('/') ? '/' : path })] as const,
@@ -33,14 +33,14 @@ export const checkPrerequisites = async (signal: AbortSignal): Promise<void> => 
   )
   const missing = found.filter(([, where]) => where === undefined).map(([name]) => name)
   const packages = missing.flatMap((name) => programs[name] || [])
-  const docker = missing.includes('docker') || (await dockerAnswers(signal))
+  const isDockerSilent = !missing.includes('docker') && !(await dockerAnswers(signal))
   const problems = [
     ...(process.getuid?.() === 0 ? [] : ['Root: nodes need namespaces, mounts and network interfaces.']),
     ...(packages.length === 0
       ? []
       : [`${missing.filter((name) => programs[name]).join(', ')}: apt-get install ${packages.join(' ')}`]),
     ...missing.flatMap((name) => elsewhere[name] ?? []),
-    ...(docker ? [] : ['A running Docker: `docker info` fails. It builds the image.']),
+    ...(isDockerSilent ? ['A running Docker, which builds the image: `docker info` fails.'] : []),
   ]
   if (problems.length > 0)
     throw new UnsuitableSetUp(['For a Kubernetes, this machine lacks:', ...problems].join('\n- '))

@@ -34,16 +34,19 @@ const linkerFlags = (): string => {
   return ['-s', '-w', ...set].join(' ')
 }
 
-export const cacheFolder = (): string => join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'tidemark')
+type BuildOptions = { logPath: string; report(step: string): void; signal: AbortSignal }
+
+const cacheFolder = (): string => join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'tidemark')
 
 /**
  * The folder with Kubernetes' programs, which Go builds once, in ten minutes on two cores, and in one where its cache has the packages. They are
  * kept in the user's cache folder, for every clone.
  */
-export const builtPrograms = async (logPath: string, signal: AbortSignal): Promise<string> => {
+export const builtPrograms = async ({ logPath, report, signal }: BuildOptions): Promise<string> => {
   const contents = await Promise.all(sources.map((path) => readFile(join(goModule, path))))
   const hash = createHash('sha256').update(Buffer.concat(contents)).digest('hex').slice(0, 12)
   const build = async (draft: string): Promise<string> => {
+    report('building Kubernetes, once, for about ten minutes')
     const folder = join(draft, 'bin')
     await mkdir(folder)
     const options = { what: 'Building Kubernetes', logPath, deadlineMs: buildDeadlineMs, signal }

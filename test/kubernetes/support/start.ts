@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEngines } from '../../../tools/engines/engines.ts'
 import { hostAddress } from '../../../tools/kubernetes/addresses.ts'
-import { buildImage } from '../../../tools/kubernetes/images.ts'
+import { buildImage, currentTag } from '../../../tools/kubernetes/images.ts'
 import { startKubernetes } from '../../../tools/kubernetes/kubernetes.ts'
 import { checkOutReleaseBefore } from '../../support/releaseBefore.ts'
 
@@ -30,7 +30,7 @@ export default async function start(): Promise<void> {
   const cluster = await startKubernetes({ folder, nodes: 2, report, signal })
   undo.defer(() => cluster.stop())
   report('building the images')
-  const images = [await buildImage('0.1.0', { signal })]
+  const images = [await buildImage(await currentTag(), { signal })]
   const before = await mkdtemp(join(tmpdir(), 'tidemark-release-'))
   undo.defer(() => rm(before, { recursive: true, force: true }))
   if ((await checkOutReleaseBefore(before)) !== undefined) {
