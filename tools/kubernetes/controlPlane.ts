@@ -6,18 +6,11 @@ import { waitUntil } from '../engines/waiting.ts'
 import { apiServerUrl, hostAddress, podRange, serviceRange } from './addresses.ts'
 import type { Credentials } from './credentials.ts'
 import { run } from './run.ts'
-import { type StartedProgram, startLogged } from './startedProgram.ts'
+import { type StartOptions, startLogged } from './startedProgram.ts'
 
 const readyDeadlineMs = 180_000
 
-export type ControlPlaneOptions = {
-  folder: string
-  programs: string
-  credentials: Credentials
-  /** Where the started programs are put, so that the caller can end them also after a failure. */
-  started: StartedProgram[]
-  signal: AbortSignal
-}
+type ControlPlaneOptions = StartOptions & { programs: string; credentials: Credentials }
 
 /** Starts etcd, the API server, controllers, scheduler and DNS. Resolves with the path of the administrator's kubeconfig when the API server answers. */
 export const startControlPlane = async (options: ControlPlaneOptions): Promise<string> => {

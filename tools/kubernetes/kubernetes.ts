@@ -45,6 +45,7 @@ export type Kubernetes = {
 export const startKubernetes = async (options: KubernetesOptions): Promise<Kubernetes> => {
   const { report, signal } = options
   const folder = resolve(options.folder)
+  // 1. Kubernetes' programs, and an empty folder.
   await checkPrerequisites(signal)
   await mkdir(join(folder, 'logs'), { recursive: true })
   await using undo = new AsyncDisposableStack()
@@ -65,10 +66,12 @@ export const startKubernetes = async (options: KubernetesOptions): Promise<Kuber
   const common = { folder, programs, started, signal }
   const plans = plansOf(options.nodes)
   const credentials = await makeCredentials(folder, plans)
+  // 2. The network, and in it the control plane, which listens on the machine's address there.
   const networkSwitch = await startSwitch(common)
   report('starting the control plane')
   const kubeconfig = await startControlPlane({ ...common, credentials })
   const certificate = join(folder, 'certificates', 'apiserver.crt')
+  // 3. The nodes, and routes to their pods and to Services.
   const nodes: Node[] = []
   for (const plan of plans) {
     report(`starting ${plan.name}`)
@@ -82,6 +85,7 @@ export const startKubernetes = async (options: KubernetesOptions): Promise<Kuber
   const kubectl = join(programs, 'kubectl')
   const ask = (...args: string[]): Promise<string> =>
     run(kubectl, ['--kubeconfig', kubeconfig, ...args], { signal, deadlineMs: (readyDeadlineS + 10) * 1_000 })
+  // 4. What a node needs for its first pod.
   await buildPauseImage(programs, { folder, signal })
   const importTo = (tags: readonly string[]): Promise<void> => importImages(tags, nodes, { folder, signal })
   for (const { name } of nodes) {

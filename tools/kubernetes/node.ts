@@ -5,13 +5,11 @@ import { stringify } from 'yaml'
 import { hostAddress, type NodePlan, networkBits, podRange } from './addresses.ts'
 import { pauseImage } from './images.ts'
 import { connectNode, type Switch } from './network.ts'
-import { type StartedProgram, startLogged } from './startedProgram.ts'
+import { type StartedProgram, type StartOptions, startLogged } from './startedProgram.ts'
 
 const script = fileURLToPath(new URL('startNode.sh', import.meta.url))
 
-export type NodeOptions = {
-  /** Of the whole cluster. */
-  folder: string
+type NodeOptions = StartOptions & {
   programs: string
   /** The paths of kubeconfigs. */
   kubelet: string
@@ -19,8 +17,6 @@ export type NodeOptions = {
   networkSwitch: Switch
   /** The other nodes. */
   peers: readonly NodePlan[]
-  started: StartedProgram[]
-  signal: AbortSignal
 }
 export type Node = NodePlan & {
   readonly program: StartedProgram
