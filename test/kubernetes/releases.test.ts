@@ -61,6 +61,7 @@ test(
       reconnecting: askSteadily(`${front.url}/api/v1/forms?limit=5`, authorization, reconnecting, 20),
       settings: askSteadily(settingsUrl, '', ofSettings, 10),
     }
+    const startedAtMs = Date.now()
     for (let release = 1; release <= releases; release++) {
       await namespace.deploy('upgrade', valuesOf(release))
       for (const component of ['api', 'indexer', 'settings']) {
@@ -74,7 +75,8 @@ test(
       reconnecting: await ended.reconnecting(),
       settings: await ended.settings(),
     }
-    process.stderr.write(`answers during ${releases} releases and a rollback: ${JSON.stringify(told)}\n`)
+    const tookS = Math.round((Date.now() - startedAtMs) / 1_000)
+    process.stderr.write(`answers during ${releases} releases and a rollback, ${tookS} s: ${JSON.stringify(told)}\n`)
     await Promise.all([keptAlive, reconnecting, ofSettings].map((agent) => agent.close()))
     await writer.stop()
     await pipeline.produce('forms', [{ key: `${team}/last`, value: null }])
