@@ -1,4 +1,5 @@
 import { Agent } from 'undici'
+import { currentTag, imageName } from '../../tools/kubernetes/images.ts'
 import { follow, truthFor } from '../model/follower.ts'
 import { startPollingReader, startSteadyWriter } from '../model/live.ts'
 import { askSteadily } from '../support/askSteadily.ts'
@@ -11,6 +12,7 @@ const team = 'steady'
 /** How often every process is replaced. */
 const releases = Number(process.env['RELEASES'] ?? 5)
 const requestsPerSecond = 200
+const current = await currentTag()
 
 const pipeline = usePipeline()
 const namespace = useNamespace()
@@ -27,10 +29,10 @@ const valuesOf = (release: number): Record<string, Value> =>
     settings,
     // A changed annotation replaces every pod.
     podAnnotations: { release: String(release) },
-    image: { repository: 'registry.example.com/tidemark', tag: tagOf(release) },
+    image: { repository: imageName, tag: tagOf(release) },
   })
 /** The release before this one, and this one, in turn. */
-const tagOf = (release: number): string => (release % 2 === 0 ? (process.env['RELEASE_BEFORE'] ?? '0.1.0') : '0.1.0')
+const tagOf = (release: number): string => (release % 2 === 0 ? (process.env['RELEASE_BEFORE'] ?? current) : current)
 
 const imagesOf = async (component: string): Promise<string[]> =>
   (await namespace.pods(component))
@@ -66,7 +68,7 @@ test(
       await namespace.deploy('upgrade', valuesOf(release))
       for (const component of ['api', 'indexer', 'settings']) {
         const tags = new Set(await imagesOf(component))
-        expect(tags).toEqual(new Set([`registry.example.com/tidemark:${tagOf(release)}`]))
+        expect(tags).toEqual(new Set([`${imageName}:${tagOf(release)}`]))
       }
     }
     await namespace.helm('rollback', 'tidemark', '1', '--wait', '--timeout', '4m')
