@@ -16,7 +16,7 @@ type Size = Readonly<typeof fullSize>
 export const fullSize = {
   records: 150_000,
   rounds: 3,
-  kills: { records: 20_000, kills: 5, perSecond: 400 },
+  kills: { records: 20_000, kills: 5, perSecond: 80 },
   order: { of: 100, others: 20_000, downMs: 75_000 },
   freshness: { rates: [10, 300], forMs: 20_000 },
 }
@@ -32,7 +32,7 @@ const partitions = 4
 const teams = 1_000
 const mebibyte = 1_024 ** 2
 
-type Bench = {
+export type Bench = {
   readonly stage: Stage
   readonly size: Size
   readonly writers: readonly Writer[]
@@ -98,31 +98,35 @@ async function rates({ stage, size, writers, append, topic }: Bench): Promise<Co
   }
 }
 
-async function kills({ stage, size, writers, append, topic }: Bench): Promise<Counts> {
-  const rows: string[][] = []
-  for (const hasDeletions of [false, true])
-    for (const [at, writer] of writers.entries()) {
-      const feed = hasDeletions ? 'upserts and deletions' : 'upserts'
-      process.stdout.write(`Killing ${writer.name}: ${feed}\n`)
-      const run = { name: `kills-${at}-${hasDeletions}`, topic: await topic(`kills-${at}-${hasDeletions}`) }
-      const found = await measureKills(stage, [writer, run, append], size.kills, hasDeletions)
-      const { missing, older, undeleted } = found
-      rows.push([`${writer.name}, ${feed}`, ...[found.kills, missing, older, undeleted].map(String)])
-    }
+/** All at once: only the kills take time. */
+export async function kills({ stage, size, writers, append, topic }: Bench): Promise<Counts> {
+  process.stdout.write('Killing\n')
+  const rowOf = async (writer: Writer, hasDeletions: boolean): Promise<string[]> => {
+    const feed = hasDeletions ? 'upserts and deletions' : 'upserts'
+    const name = `kills-${writers.indexOf(writer)}-${hasDeletions}`
+    const run = { name, topic: await topic(name) }
+    const found = await measureKills(stage, [writer, run, append], size.kills, hasDeletions)
+    const { missing, older, undeleted, standstillsMs } = found
+    const standstill = spreadText(spreadOf(standstillsMs.map((ms) => ms / 1_000)))
+    return [`${writer.name}, ${feed}`, ...[missing, older, undeleted].map(String), standstill]
+  }
+  const runs = [false, true].flatMap((hasDeletions) => writers.map((writer) => rowOf(writer, hasDeletions)))
   return {
-    title: `Differences from the topic after the writer was killed while ${size.kills.records.toLocaleString('en')} records flow`,
-    header: ['', 'kills', 'missing', 'older value', 'deleted, still found'],
-    rows,
+    title: `Differences from the topic after ${size.kills.kills} kills and restarts while ${size.kills.records.toLocaleString('en')} records flow`,
+    header: ['', 'missing', 'older value', 'deleted, still found', 'from kill to next write, s'],
+    rows: await Promise.all(runs),
   }
 }
 
-async function order({ stage, size, writers, append, topic }: Bench): Promise<Counts> {
-  const found: Order[] = []
-  for (const [at, writer] of writers.entries()) {
-    process.stdout.write(`Order of ${writer.name}\n`)
-    const run = { name: `order-${at}`, topic: await topic(`order-${at}`) }
-    found.push(await measureOrder(stage, [writer, run, append], size.order))
-  }
+/** At once, too. */
+export async function order({ stage, size, writers, append, topic }: Bench): Promise<Counts> {
+  process.stdout.write('Deleting and sending late\n')
+  const found = await Promise.all(
+    writers.map(async (writer, at) => {
+      const run = { name: `order-${at}`, topic: await topic(`order-${at}`) }
+      return await measureOrder(stage, [writer, run, append], size.order)
+    }),
+  )
   const row = (label: string, value: (order: Order) => number): string[] => [label, ...found.map(value).map(String)]
   return {
     title: `Deletions and order, ${size.order.of} submissions each`,

@@ -7,20 +7,23 @@ import type { Run, Running, Writer } from './writers.ts'
 
 export type KillSize = { readonly records: number; readonly kills: number; readonly perSecond: number }
 
-const startDeadlineMs = 60_000
+/** Kafka gives the partitions of a killed consumer to the next one when its session has ended, after 45 s by default. */
+const startDeadlineMs = 150_000
 /** From the first write after a start to the kill. */
 const writingMs = 1_000
 /** A writer that has written nothing for so long has finished: with all documents as wanted, or with differences. */
 const quietMs = { same: 3_000, different: 20_000 }
 const settleDeadlineMs = 180_000
 
-/** How the documents differ from the topic after a writer was killed while records flow. */
+/**
+ * How the documents differ from the topic after a writer was killed while records flow. `standstillsMs`: from each kill, and restart, to the next write.
+ */
 export async function measureKills(
   stage: Stage,
   [writer, run, append]: readonly [Writer, Run, Replica['append']],
   { records, kills, perSecond }: KillSize,
   hasDeletions: boolean,
-): Promise<Differences & { readonly kills: number }> {
+): Promise<Differences & { readonly standstillsMs: readonly number[] }> {
   const { changes, wanted } = mixedFeed(run.topic, records, hasDeletions)
   const index = writer.index(run)
   let appended = 0
@@ -31,19 +34,22 @@ export async function measureKills(
   }
   await writer.prepare(run)
   let running = await writer.start(run)
-  let killed = 0
+  const standstillsMs: number[] = []
   await whileAppending(appendDue, perSecond, stage.signal, async (signal) => {
-    for (; killed < kills; killed++) {
-      await untilWriting(stage, index, running)
+    await untilWriting(stage, index, running)
+    while (standstillsMs.length < kills) {
       await pause(writingMs, signal)
       await running.kill()
+      const killedMs = performance.now()
       running = await writer.start(run)
+      await untilWriting(stage, index, running)
+      standstillsMs.push(performance.now() - killedMs)
     }
     await waitUntil(async () => appended >= records, { deadlineMs: settleDeadlineMs, signal })
   })
   const state = await settledState(stage, index, running, wanted)
   await running.stop()
-  return { ...differencesOf(state, wanted), kills: killed }
+  return { ...differencesOf(state, wanted), standstillsMs }
 }
 
 export async function untilWriting(stage: Stage, index: string, running: Running): Promise<void> {

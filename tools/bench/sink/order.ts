@@ -103,8 +103,7 @@ async function measureRedelivery(
   const restarted = await writer.start(run)
   const watching = new AbortController()
   const settle = async (): Promise<State> => {
-    // Kafka gives the partitions of a killed consumer to the next one when its session has ended.
-    await pause(sessionMs, stage.signal)
+    await pause(startMs, stage.signal)
     const quiet = await settledState(stage, index, restarted, new Map())
     watching.abort()
     return quiet
@@ -135,7 +134,7 @@ async function watch(
   return seen
 }
 
-const sessionMs = 30_000
+const startMs = 20_000
 const otherPartitionsMs = 3_000
 
 async function untilFound(stage: Stage, index: string, entities: readonly Entity[], revision: number): Promise<void> {

@@ -17,9 +17,10 @@ const updatedAtOf = (row: Row | undefined): string | undefined =>
 
 /** Of all documents that a search finds. */
 export async function readState({ client, signal }: Stage, index: string): Promise<State> {
-  await client.indices.refresh({ index, ignore_unavailable: true }, { signal, requestTimeout })
   const state = new Map<string, string>()
-  const search = { index, size: pageRows, _source: parts, ignore_unavailable: true }
+  if (!(await client.indices.exists({ index }, { signal, requestTimeout }))) return state
+  await client.indices.refresh({ index }, { signal, requestTimeout })
+  const search = { index, size: pageRows, _source: parts }
   for await (const { body } of client.helpers.scrollSearch<Row>(search, { signal, requestTimeout }))
     for (const { _id: id, _source: row } of body.hits.hits) {
       const updatedAt = updatedAtOf(row)
