@@ -77,8 +77,8 @@ const connectorClass = 'io.aiven.connect.elasticsearch.ElasticsearchSinkConnecto
 type Task = { readonly name: string; readonly topic: string; readonly elasticsearchUrl: string }
 
 /**
- * A standalone worker that upserts by record key, and deletes, from `topic` into the index `name`. Its consumer group is `connect-<name>`. All settings that
- * are not here have their defaults, such as an offset commit every 60 s, and five bulk requests at once from each task.
+ * A standalone worker that upserts by record key, and deletes, from `topic` into the index `name`. Its consumer group is `connect-<name>`. All other
+ * settings have their defaults, such as an offset commit every 60 s, and five bulk requests at once from each task.
  */
 export async function startConnectSink(
   { jdk, classPath }: ConnectSink,
@@ -104,6 +104,9 @@ export async function startConnectSink(
     topics: topic,
     'topic.index.map': `${topic}:${name}`,
     'connection.url': elasticsearchUrl,
+    // After the default, 3 s, a request to a busy Elasticsearch fails the task, which stays so until someone restarts it.
+    'read.timeout.ms': 60_000,
+    'connection.timeout.ms': 10_000,
     'type.name': '_doc',
     'key.ignore': false,
     'schema.ignore': true,
