@@ -17,7 +17,7 @@ export const fullSize = {
   records: 150_000,
   rounds: 3,
   kills: { records: 20_000, kills: 5, perSecond: 80 },
-  order: { of: 100, others: 20_000, downMs: 75_000 },
+  order: { of: 100, others: 5_000, downMs: 75_000 },
   freshness: { rates: [10, 300], forMs: 20_000 },
 }
 export const smallSize: Size = {
@@ -71,7 +71,7 @@ function* submissionsOf(seed: string, count: number): Generator<SubmissionRecord
 }
 
 /** In another order in each round. */
-async function rates({ stage, size, writers, append, topic }: Bench): Promise<Counts> {
+export async function rates({ stage, size, writers, append, topic }: Bench): Promise<Counts> {
   const name = await topic('rate')
   await appendAll(submissionsOf(name, size.records), size.records, (some) => append(name, some), stage.signal)
   const measured = new Map<Writer, Rate[]>(writers.map((writer) => [writer, []]))
@@ -143,7 +143,7 @@ export async function order({ stage, size, writers, append, topic }: Bench): Pro
   }
 }
 
-async function freshness({ stage, size, writers, append, topic }: Bench): Promise<Counts> {
+export async function freshness({ stage, size, writers, append, topic }: Bench): Promise<Counts> {
   const rows: string[][] = []
   for (const perSecond of size.freshness.rates)
     for (const [at, writer] of writers.entries()) {

@@ -70,9 +70,13 @@ export async function settledState(stage: Stage, index: string, running: Running
     const count = await countWrites(stage, index)
     if (count !== writes) quietSinceMs = performance.now()
     writes = count
+    const isQuiet = performance.now() - quietSinceMs > quietMs.same
+    // Reads all documents: rarely, and not beside writes.
+    if (!isQuiet) return false
     state = await readState(stage, index)
-    const neededMs = isSame(differencesOf(state, wanted)) ? quietMs.same : quietMs.different
-    return performance.now() - quietSinceMs > neededMs
+    if (isSame(differencesOf(state, wanted)) || performance.now() - quietSinceMs > quietMs.different) return true
+    await pause(quietMs.same, stage.signal)
+    return false
   }
   if (!(await waitUntil(isSettled, { deadlineMs: settleDeadlineMs, signal: stage.signal })))
     throw new Error(`${index} does not settle within ${settleDeadlineMs / 1_000} s`)
