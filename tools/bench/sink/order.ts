@@ -148,4 +148,4 @@ async function untilFound(stage: Stage, index: string, entities: readonly Entity
   }
 }
 
-const foundDeadlineMs = 60_000
+const foundDeadlineMs = 300_000
