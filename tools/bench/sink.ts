@@ -32,7 +32,7 @@ const partitions = 4
 const teams = 1_000
 const mebibyte = 1_024 ** 2
 
-export type Bench = {
+type Bench = {
   readonly stage: Stage
   readonly size: Size
   readonly writers: readonly Writer[]
@@ -61,7 +61,7 @@ export async function benchSink(stage: Stage, size: Size): Promise<Results> {
     sections: [],
     samples: new Map(),
     counts: [await rates(bench), await kills(bench), await order(bench), await freshness(bench)],
-    compared: ['Rate', 'killed', 'Deletions', 'Freshness'],
+    compared: ['kills', 'Deletions'],
   }
 }
 
@@ -71,7 +71,7 @@ function* submissionsOf(seed: string, count: number): Generator<SubmissionRecord
 }
 
 /** In another order in each round. */
-export async function rates({ stage, size, writers, append, topic }: Bench): Promise<Counts> {
+async function rates({ stage, size, writers, append, topic }: Bench): Promise<Counts> {
   const name = await topic('rate')
   await appendAll(submissionsOf(name, size.records), size.records, (some) => append(name, some), stage.signal)
   const measured = new Map<Writer, Rate[]>(writers.map((writer) => [writer, []]))
@@ -99,7 +99,7 @@ export async function rates({ stage, size, writers, append, topic }: Bench): Pro
 }
 
 /** All at once: only the kills take time. */
-export async function kills({ stage, size, writers, append, topic }: Bench): Promise<Counts> {
+async function kills({ stage, size, writers, append, topic }: Bench): Promise<Counts> {
   process.stdout.write('Killing\n')
   const rowOf = async (writer: Writer, hasDeletions: boolean): Promise<string[]> => {
     const feed = hasDeletions ? 'upserts and deletions' : 'upserts'
@@ -119,7 +119,7 @@ export async function kills({ stage, size, writers, append, topic }: Bench): Pro
 }
 
 /** At once, too. */
-export async function order({ stage, size, writers, append, topic }: Bench): Promise<Counts> {
+async function order({ stage, size, writers, append, topic }: Bench): Promise<Counts> {
   process.stdout.write('Deleting and sending late\n')
   const found = await Promise.all(
     writers.map(async (writer, at) => {
@@ -143,7 +143,7 @@ export async function order({ stage, size, writers, append, topic }: Bench): Pro
   }
 }
 
-export async function freshness({ stage, size, writers, append, topic }: Bench): Promise<Counts> {
+async function freshness({ stage, size, writers, append, topic }: Bench): Promise<Counts> {
   const rows: string[][] = []
   for (const perSecond of size.freshness.rates)
     for (const [at, writer] of writers.entries()) {
