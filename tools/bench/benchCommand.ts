@@ -7,6 +7,7 @@ import * as indexer from './indexer.ts'
 import { publish } from './page.ts'
 import type { Results } from './report.ts'
 import * as search from './search.ts'
+import * as sink from './sink.ts'
 import { onStage, type Stage } from './stage.ts'
 
 const pathTo = (place: string): string => fileURLToPath(new URL(place, import.meta.url))
@@ -18,7 +19,10 @@ const benches: Readonly<Record<string, Bench>> = {
   indexer: (stage, isSmall) => indexer.benchIndexer(stage, isSmall ? indexer.smallSize : indexer.fullSize),
   alternatives: (stage, isSmall) =>
     alternatives.benchAlternatives(stage, isSmall ? alternatives.smallSize : alternatives.fullSize),
+  sink: (stage, isSmall) => sink.benchSink(stage, isSmall ? sink.smallSize : sink.fullSize),
 }
+/** The sink needs a clone of its source, and is only run by name. */
+const byDefault = Object.keys(benches).filter((name) => name !== 'sink')
 const small = '-small'
 
 export const command = new Command()
@@ -28,7 +32,7 @@ export const command = new Command()
       'what to measure; the small ones take minutes, mean little, and write to var/bench-small',
     )
       .choices(['', small].flatMap((size) => Object.keys(benches).map((name) => name + size)))
-      .default(Object.keys(benches)),
+      .default(byDefault),
   )
   .action(async (names: string[]) => {
     await runInForeground((stopped) => run(names, stopped))

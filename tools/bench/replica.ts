@@ -12,11 +12,13 @@ import { apiRequest, untilAnswered } from './http.ts'
 import type { Stage } from './stage.ts'
 
 export type KafkaRecord = { readonly key: string; readonly value: string }
+/** Without a value, a deletion. */
+export type Change = { readonly key: string; readonly value: string | null }
 
 export type Replica = {
   /** Of the API, such as `http://127.0.0.1:3000`. */
   readonly origin: string
-  append(topic: string, records: readonly KafkaRecord[]): Promise<void>
+  append(topic: string, records: readonly Change[]): Promise<void>
   /** Resolves when every appended record is searchable. `report` gets the number of indexed records. */
   untilIndexed(report?: (indexed: number) => void): Promise<void>
 }
@@ -74,7 +76,7 @@ export async function connect({ config, release }: Stage): Promise<[admin: Admin
 }
 
 /** In requests of about 512 KiB. */
-export async function appendAll<T extends KafkaRecord>(
+export async function appendAll<T extends Change>(
   records: Iterable<T>,
   total: number,
   append: (records: readonly T[]) => Promise<void>,
