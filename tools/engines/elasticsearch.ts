@@ -60,6 +60,7 @@ export const elasticsearchDefinition = (
   return {
     kind: 'elasticsearch',
     name,
+    host: options.host,
     port: node === undefined ? { preferred: 9200 } : { fixed: node.port },
     // Nodes of a cluster start together and share the CPUs.
     startDeadlineMs: node === undefined ? 180_000 : 400_000,

@@ -14,6 +14,8 @@ export type EngineDefinition = {
   name: string
   /** Fixed if other nodes have the port in their configuration. Otherwise another port is chosen if it is taken. */
   port: { readonly preferred: number } | { readonly fixed: number }
+  /** The address at which clients reach it; loopback by default. */
+  host?: string
   /** The engine answers so soon after its start, even on a slow machine. */
   startDeadlineMs: number
   dataFolder: string
@@ -68,15 +70,16 @@ export const startEngine = async (
   const startOn = async (port: number): Promise<Engine> =>
     engineAt(definition, files, port, await startAt(definition, files, port, signal))
   if ('fixed' in definition.port) return startOn(definition.port.fixed)
-  const port = await choosePort(definition.port.preferred)
+  const { host } = definition
+  const port = await choosePort(definition.port.preferred, host)
   try {
     return await startOn(port)
   } catch (error) {
     signal.throwIfAborted()
     // If another program has taken the port meanwhile, the next attempt uses another port.
-    if (await portFree(port)) throw error
+    if (await portFree(port, host)) throw error
   }
-  return startOn(await choosePort())
+  return startOn(await choosePort(undefined, host))
 }
 
 const engineAt = (definition: EngineDefinition, files: LogAndLock, port: number, first: SupervisedProgram): Engine => {

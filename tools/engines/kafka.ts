@@ -56,6 +56,7 @@ export const kafkaDefinition = (
   return {
     kind: 'kafka',
     name,
+    host: options.host,
     port: node === undefined ? { preferred: 9092 } : { fixed: node.port },
     startDeadlineMs: node === undefined ? 90_000 : 300_000,
     dataFolder,

@@ -12,10 +12,10 @@ const highest = 30_000
 const maxTries = 100
 const connectTimeoutMs = 5_000
 
-export const portFree = async (port: number): Promise<boolean> => {
+export const portFree = async (port: number, host = loopback): Promise<boolean> => {
   const server = createServer()
   try {
-    server.listen(port, loopback)
+    server.listen(port, host)
     await once(server, 'listening')
     server.close()
     await once(server, 'close')
@@ -26,11 +26,11 @@ export const portFree = async (port: number): Promise<boolean> => {
 }
 
 /** `preferred` if it is free, else any free port. */
-export const choosePort = async (preferred?: number): Promise<number> => {
-  if (preferred !== undefined && (await portFree(preferred))) return preferred
+export const choosePort = async (preferred?: number, host = loopback): Promise<number> => {
+  if (preferred !== undefined && (await portFree(preferred, host))) return preferred
   for (let tries = 0; tries < maxTries; tries += 1) {
     const port = randomInt(lowest, highest)
-    if (await portFree(port)) return port
+    if (await portFree(port, host)) return port
   }
   throw new Error(`found no free port between ${lowest} and ${highest}`)
 }

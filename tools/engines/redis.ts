@@ -117,6 +117,7 @@ const quoted = (word: string): string => (word === '' ? '""' : word)
 const common = ({ folder, logPath, host }: RedisOptions, name: string): Omit<EngineDefinition, 'port' | 'prepare'> => ({
   kind: 'redis',
   name,
+  host,
   startDeadlineMs: 60_000,
   dataFolder: join(folder, name),
   logPath: logPath(name),
