@@ -22,7 +22,7 @@ describe('in a namespace that enforces restricted pod security, the server accep
     try {
       const rendered = await namespace.helm('template', 'quiz', chart, '--values', path, '--is-upgrade')
       await namespace.helm('install', 'quiz', chart, '--values', path)
-      // Helm drops what a server would only warn about.
+      // Strict validation refuses fields that the server does not know.
       await namespace.apply(rendered, '--dry-run=server', '--validate=strict')
       await eventually(async () => {
         const text = await namespace.kubectl('get', 'deployments', '--output', 'json')

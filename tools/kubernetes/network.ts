@@ -22,7 +22,7 @@ export const startSwitch = async (options: StartOptions): Promise<Switch> => {
   return { pid }
 }
 
-/** Connects a node's network with the switch, and tells the machine and all other nodes where its pods are. */
+/** Connects a node's network with the switch, and tells the machine where its pods are. Nodes know that of each other (`PEERS` of startNode.sh). */
 export const connectNode = async (
   { pid }: Switch,
   { name, address, pods }: NodePlan,
