@@ -17,7 +17,7 @@ export const fullSize = {
   records: 150_000,
   rounds: 3,
   kills: { records: 20_000, kills: 5, perSecond: 80 },
-  order: { of: 100, others: 5_000, downMs: 75_000 },
+  order: { of: 100, others: 20_000, downMs: 75_000 },
   freshness: { rates: [10, 300], forMs: 20_000 },
 }
 export const smallSize: Size = {
@@ -57,7 +57,7 @@ export async function benchSink(stage: Stage, size: Size): Promise<Results> {
   const bench = { stage, size, writers, append, topic }
   return {
     title: 'Tidemark beside a sink of Kafka Connect',
-    about: `${built.about}; one task for each of ${partitions} partitions, upserts by record key with the offset as external version, deletes on tombstones, else default settings; an index with five search keys and one document a submission. Tidemark's indexer has default settings, and two documents a submission. Both read the same records of 4 KB, and write through the same pipe, which answers \`GET /\`.`,
+    about: `${built.about}; one task for each of ${partitions} partitions, upserts by record key with the offset as external version, deletes on tombstones, timeouts of a minute, else default settings; an index with five search keys and one document a submission. Tidemark's indexer has default settings, and two documents a submission. Both read the same records of 4 KB, and write through the same pipe, which answers \`GET /\`.`,
     sections: [],
     samples: new Map(),
     counts: [await rates(bench), await kills(bench), await order(bench), await freshness(bench)],
@@ -135,6 +135,7 @@ async function order({ stage, size, writers, append, topic }: Bench): Promise<Co
       row('deleted, still found', ({ undeleted }) => undeleted),
       row('deleted, found again after an older record came late', ({ resurrected }) => resurrected),
       row('updated, older after an older record came late', ({ overwritten }) => overwritten),
+      row('deleted and created anew, not found', ({ lostBefore }) => lostBefore),
       row('older for a while after a kill', ({ olderForAWhile }) => olderForAWhile),
       row('deleted, found for a while after a kill', ({ undeletedForAWhile }) => undeletedForAWhile),
       row('deleted, found for good after a kill', ({ undeletedAfter }) => undeletedAfter),

@@ -3,7 +3,7 @@ import { appendAll, type Change, type Replica } from '../replica.ts'
 import type { Stage } from '../stage.ts'
 import { type Entity, entityMaker, updatedAtOf } from './entities.ts'
 import { settledState } from './kills.ts'
-import { readKeys, type State } from './state.ts'
+import { readKeys, readState, type State } from './state.ts'
 import type { Run, Running, Writer } from './writers.ts'
 
 /** `others`: records between the old and the new ones that come again after a kill. `downMs`: from the kill to the restart. */
@@ -17,6 +17,8 @@ export type Order = {
   readonly resurrected: number
   /** An older record came after a newer one, and is found. */
   readonly overwritten: number
+  /** Created, deleted and created anew by records that follow each other, and not found, without any kill. */
+  readonly lostBefore: number
   /** While the records since the last commit came again: found with an older value, or although deleted. */
   readonly olderForAWhile: number
   readonly undeletedForAWhile: number
@@ -93,11 +95,14 @@ async function measureRedelivery(
 ): Promise<Omit<Order, 'undeleted' | 'resurrected' | 'overwritten'>> {
   const index = writer.index(run)
   const running = await writer.start(run)
+  // Tasks that join one after the other make Kafka rebalance, and a rebalance commits: that is over before the records that are to come again.
+  await pause(startMs, stage.signal)
   await append([...updated, ...deleted, ...anew].map((entity) => entity.record(1)))
   await append(recordsOf(others, 1))
   await append([...recordsOf(updated, 2), ...deletionsOf(deleted), ...deletionsOf(anew), ...recordsOf(anew, 3)])
   await untilFound(stage, index, updated, 2)
   await pause(otherPartitionsMs, stage.signal)
+  const before = await readState(stage, index)
   await running.kill()
   await pause(downMs, stage.signal)
   const restarted = await writer.start(run)
@@ -112,6 +117,7 @@ async function measureRedelivery(
   const [state, seen] = await Promise.all([settle(), watch(stage, index, watched, watching.signal)])
   await restarted.stop()
   return {
+    lostBefore: anew.filter(({ key }) => !before.has(key)).length,
     olderForAWhile: updated.filter(({ key }) => seen.has(`${key} ${updatedAtOf(1)}`)).length,
     undeletedForAWhile: deleted.filter(({ key }) => seen.has(`${key} ${updatedAtOf(1)}`)).length,
     undeletedAfter: deleted.filter(({ key }) => state.has(key)).length,
