@@ -43,7 +43,7 @@ export type ReplacedPartition = { readonly partition: AssignedPartition; readonl
 const minRestMs = 25
 const maxRestMs = 100
 const restAfterFailureMs = 250
-/** While the indexer is behind: the interval of rounds, and that of the checks whether it still is. */
+/** While the indexer is behind, a round starts so often, and a check so often whether it has caught up. */
 const behindIntervalMs = 10_000
 const behindCheckMs = 250
 /** The interval (ms) of rounds without writes: they keep the watermark and the commits recent. */

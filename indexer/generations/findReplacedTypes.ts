@@ -88,7 +88,7 @@ async function checkUntilDecided(
     const queries = undecided.map(({ topic, partition, log }) => ({ topic, partition, prefixes: log.prefixes() }))
     const answers = queries.length === 0 ? [] : await queryLogs(source, queries)
     for (const [number, { log }] of undecided.entries()) {
-      // Offset 0, since this process reads no records: the prefix stays the one that the stored state names.
+      // Offset 0: this process reads no records, so it adds none to the prefix of the stored state.
       const readPrefix = log.prefixUpTo(0n)
       log.endCheck(readPrefix, answers[number] ?? [], performance.now())
     }

@@ -1,6 +1,7 @@
 import { Agent } from 'undici'
 import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
-import { follow, truthFor } from '../model/follower.ts'
+import { expectNothingLost } from '../model/expectNothingLost.ts'
+import { follow } from '../model/follower.ts'
 import { startPollingReader, startSteadyWriter } from '../model/live.ts'
 import { askSteadily } from '../support/askSteadily.ts'
 import { eventually } from '../support/eventually.ts'
@@ -124,19 +125,7 @@ describeNginx('a release', () => {
       const told = Object.fromEntries(await Promise.all(stopped))
       resolver.stop()
       await Promise.all([resolver.agent.close(), plain.close()])
-      await writer.stop()
-      await pipeline.produce('forms', [{ key: `${team}/last`, value: null }])
-      await pipeline.untilApplied({ url: nginx.url }, team)
-      const seen = reader.answers()
-      await eventually(() => reader.answers() > seen + 1)
-      expect(await reader.stop()).toEqual([])
-      await eventually(() => followers.every(({ watermarkMs }) => watermarkMs > pipeline.appendedAtMs()))
-      for (const follower of followers) {
-        await follower.stop()
-        expect(follower.items).toEqual(truthFor(follower, writer.journal.newest()))
-        expect(follower).toMatchObject({ problems: [], expired: 0 })
-      }
-      expect((await runCommand('verify', [], pipeline.names)).stdout).toMatch(/^equal; /)
+      await expectNothingLost(pipeline, { front, writer, reader, followers })
       const expected = { throughNginx: '200', byAddresses: '200', settings: '303' }
       const statuses = Object.entries(told).map(([who, counts]) => [who, Object.keys(counts).join()])
       expect(Object.fromEntries(statuses)).toEqual(expected)

@@ -38,11 +38,6 @@ async function ask(url: string, headers: Readonly<Record<string, string>> = {}):
   return { status, etag: response.headers.get('etag') ?? '', what }
 }
 
-const restarts = async (): Promise<number[]> => {
-  const pods = [...(await namespace.pods('api')), ...(await namespace.pods('indexer'))]
-  return pods.flatMap(({ status }) => status.containerStatuses?.map(({ restartCount }) => restartCount) ?? [])
-}
-
 describe('while an engine is gone for a minute', () => {
   let url = ''
   beforeAll(async () => {
@@ -78,7 +73,7 @@ describe('while an engine is gone for a minute', () => {
       const tookMs = Date.now() - backAtMs
       process.stderr.write(`${name} away: ${JSON.stringify(Object.fromEntries(seen))}; back after ${tookMs} ms\n`)
       expect([...seen.keys()].toSorted()).toEqual(expected[name])
-      expect(new Set(await restarts())).toEqual(new Set([0]))
+      expect(new Set(await namespace.restarts())).toEqual(new Set([0]))
       expect(tookMs).toBeLessThan(backWithinMs)
       await pipeline.untilApplied({ url: new URL(url).origin }, team)
     },

@@ -1,11 +1,11 @@
 import { Agent } from 'undici'
 import { currentTag, imageName } from '../../tools/kubernetes/images.ts'
-import { follow, truthFor } from '../model/follower.ts'
+import { expectNothingLost } from '../model/expectNothingLost.ts'
+import { follow } from '../model/follower.ts'
 import { startPollingReader, startSteadyWriter } from '../model/live.ts'
 import { askSteadily } from '../support/askSteadily.ts'
 import { eventually } from '../support/eventually.ts'
 import { usePipeline } from '../support/pipeline.ts'
-import { runCommand } from '../support/programs.ts'
 import { useNamespace, type Value, valuesFor } from './support/cluster.ts'
 
 const team = 'steady'
@@ -71,7 +71,7 @@ test(
         expect(tags).toEqual(new Set([`${imageName}:${tagOf(release)}`]))
       }
     }
-    await namespace.helm('rollback', 'tidemark', '1', '--wait', '--timeout', '4m')
+    await namespace.rollback(1)
     const told = {
       api: await ended.api(),
       reconnecting: await ended.reconnecting(),
@@ -80,19 +80,7 @@ test(
     const tookS = Math.round((Date.now() - startedAtMs) / 1_000)
     process.stderr.write(`answers during ${releases} releases and a rollback, ${tookS} s: ${JSON.stringify(told)}\n`)
     await Promise.all([keptAlive, reconnecting, ofSettings].map((agent) => agent.close()))
-    await writer.stop()
-    await pipeline.produce('forms', [{ key: `${team}/last`, value: null }])
-    await pipeline.untilApplied(front, team)
-    const seen = reader.answers()
-    await eventually(() => reader.answers() > seen + 1)
-    expect(await reader.stop()).toEqual([])
-    await eventually(() => followers.every(({ watermarkMs }) => watermarkMs > pipeline.appendedAtMs()))
-    for (const follower of followers) {
-      await follower.stop()
-      expect(follower.items).toEqual(truthFor(follower, writer.journal.newest()))
-      expect(follower).toMatchObject({ problems: [], expired: 0 })
-    }
-    expect((await runCommand('verify', [], pipeline.names)).stdout).toMatch(/^equal; /)
+    await expectNothingLost(pipeline, { front, writer, reader, followers })
     expect(Object.keys(told.api)).toEqual(['200'])
     expect(Object.keys(told.reconnecting)).toEqual(['200'])
     expect(Object.keys(told.settings)).toEqual(['303'])

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { failWhenEnded, startLogged } from '../demo/services.ts'
+import { failWhenEnded, type Service, startLogged } from '../demo/services.ts'
 import type { Stage } from './stage.ts'
 
 export type Program = {
@@ -24,13 +24,18 @@ export async function startProgram(
   const env = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', ...environment }
   const command = { command: process.execPath, args, cwd: folder, env }
   const started = await startLogged(name, command, { logsFolder, signal })
-  const { program } = started
+  return untilReleased(started, release)
+}
+
+/** A program that is stopped when the stage ends, at the latest. */
+export function untilReleased(service: Service, release: Stage['release']): Program {
+  const { program } = service
   release(() => program.stop())
   return {
     pid: program.pid,
     stop: () => program.stop(),
     expectRunning: async () => {
-      if (program.hasEnded()) await failWhenEnded(started)
+      if (program.hasEnded()) await failWhenEnded(service)
     },
   }
 }

@@ -13,7 +13,7 @@ export const variableOf = {
   redis: 'REDIS_URL',
 } as const satisfies Record<EngineName, keyof EngineUrls>
 
-const defaultPorts = { elasticsearch: 9200, kafka: 9092, redis: 6379 }
+export const defaultPorts = { elasticsearch: 9200, kafka: 9092, redis: 6379 }
 const schemePorts: Partial<Record<string, number>> = { 'http:': 80, 'https:': 443 }
 
 /** An empty variable names no engine. */
@@ -25,7 +25,7 @@ export const externalEngines = (env: NodeJS.ProcessEnv): Partial<EngineUrls> =>
   )
 
 /** Parses a comma-separated list of URLs or `host:port`. Throws if one is neither. */
-const addressesOf = (name: EngineName, value: string): Address[] =>
+export const addressesOf = (name: EngineName, value: string): Address[] =>
   value.split(',').map((part) => {
     const text = part.trim()
     const url = URL.parse(text.includes('://') ? text : `tcp://${text}`)

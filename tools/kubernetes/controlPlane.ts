@@ -5,8 +5,8 @@ import { chooseDistinctPorts } from '../engines/ports.ts'
 import { waitUntil } from '../engines/waiting.ts'
 import { apiServerUrl, hostAddress, podRange, serviceRange } from './addresses.ts'
 import type { Credentials } from './credentials.ts'
+import { type StartOptions, startPart } from './part.ts'
 import { run } from './run.ts'
-import { type StartOptions, startLogged } from './startedProgram.ts'
 
 const readyDeadlineMs = 180_000
 
@@ -16,7 +16,7 @@ type ControlPlaneOptions = StartOptions & { programs: string; credentials: Crede
 export const startControlPlane = async (options: ControlPlaneOptions): Promise<string> => {
   const { folder, programs, credentials, signal } = options
   const [etcdPort = 0, peerPort = 0, controllerPort = 0, schedulerPort = 0] = await chooseDistinctPorts(4)
-  const start = (name: string, command: string, args: readonly string[]) => startLogged(options, name, command, args)
+  const start = (name: string, command: string, args: readonly string[]) => startPart(options, name, command, args)
   const etcdUrl = `http://127.0.0.1:${etcdPort}`
   await start('etcd', 'etcd', etcdArguments(join(folder, 'etcd'), etcdUrl, `http://127.0.0.1:${peerPort}`))
   const certificates = join(folder, 'certificates')

@@ -1,6 +1,7 @@
 import { mkdir, readdir, rm, rmdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { failWhenEnded, type Service } from '../demo/services.ts'
 import { lockOrRefuse } from '../engines/lock.ts'
 import { type NodePlan, nodePlan } from './addresses.ts'
 import { startControlPlane } from './controlPlane.ts'
@@ -12,7 +13,6 @@ import { type Node, startNode } from './node.ts'
 import { checkPrerequisites } from './prerequisites.ts'
 import { builtPrograms } from './programs.ts'
 import { run } from './run.ts'
-import type { StartedProgram } from './startedProgram.ts'
 
 const readyDeadlineS = 240
 
@@ -28,9 +28,8 @@ export type Kubernetes = {
   readonly kubeconfig: string
   /** The path of a kubectl of the cluster's version. */
   readonly kubectl: string
-  readonly nodes: readonly Node[]
-  /** All processes of the cluster, by name. */
-  readonly started: readonly StartedProgram[]
+  /** All processes of the cluster. */
+  readonly started: readonly Service[]
   /** Makes images of Docker's known to the nodes. */
   importImages(tags: readonly string[]): Promise<void>
   stop(): Promise<void>
@@ -59,7 +58,7 @@ export const startKubernetes = async (options: KubernetesOptions): Promise<Kuber
   for (const name of await readdir(folder)) {
     if (name !== 'logs') await rm(join(folder, name), { recursive: true, force: true })
   }
-  const started: StartedProgram[] = []
+  const started: Service[] = []
   undo.defer(() => removeControlGroups())
   undo.defer(() => removeImages(folder, options.nodes))
   undo.defer(() => stopAll(started))
@@ -72,11 +71,11 @@ export const startKubernetes = async (options: KubernetesOptions): Promise<Kuber
   const kubeconfig = await startControlPlane({ ...common, credentials })
   const certificate = join(folder, 'certificates', 'apiserver.crt')
   // 3. The nodes, and routes to their pods and to Services.
+  const proxy = await credentials.kubeconfigOf('system:kube-proxy', certificate)
   const nodes: Node[] = []
   for (const plan of plans) {
     report(`starting ${plan.name}`)
     const kubelet = await credentials.kubeconfigOf(`system:node:${plan.name}`, certificate)
-    const proxy = await credentials.kubeconfigOf('system:kube-proxy', certificate)
     const peers = plans.filter((other) => other !== plan)
     nodes.push(await startNode(plan, { ...common, kubelet, proxy, networkSwitch, peers }))
   }
@@ -98,22 +97,18 @@ export const startKubernetes = async (options: KubernetesOptions): Promise<Kuber
   // Server-side: the definitions of the Prometheus operator are longer than an annotation may be.
   await ask('apply', '--server-side', ...definitions.flatMap((path) => ['--filename', path]))
   const running = undo.move()
-  return { kubeconfig, kubectl, nodes, started, importImages: importTo, stop: () => running.disposeAsync() }
+  return { kubeconfig, kubectl, started, importImages: importTo, stop: () => running.disposeAsync() }
 }
 
 const plansOf = (nodes: number): NodePlan[] => Array.from({ length: nodes }, (_, index) => nodePlan(index + 1))
 
-/** Rejects when a process of the cluster ends. */
-export const failWhenPartEnds = async ({ started }: Pick<Kubernetes, 'started'>): Promise<never> => {
-  const ended = started.map(async (program): Promise<never> => {
-    throw new Error(`${program.name} ${(await program.ended).how}; its log is ${program.logPath}`)
-  })
-  return Promise.race(ended)
-}
+/** Rejects when a process of the cluster ends, with the end of its log. */
+export const failWhenPartEnds = ({ started }: Pick<Kubernetes, 'started'>): Promise<never> =>
+  Promise.race(started.map(failWhenEnded))
 
 /** Nodes first: their kubelets would otherwise log errors. */
-const stopAll = async (started: readonly StartedProgram[]): Promise<void> => {
-  for (const program of started.toReversed()) await program.stop()
+const stopAll = async (started: readonly Service[]): Promise<void> => {
+  for (const { program } of started.toReversed()) await program.stop()
 }
 
 /** A gigabyte; the logs beside them stay. */

@@ -1,8 +1,8 @@
 import { readlink } from 'node:fs/promises'
 import { waitUntil } from '../engines/waiting.ts'
 import { hostAddress, hostInterface, type NodePlan, networkBits, serviceRange } from './addresses.ts'
+import { type StartOptions, startPart } from './part.ts'
 import { run } from './run.ts'
-import { type StartOptions, startLogged } from './startedProgram.ts'
 
 const namespaceDeadlineMs = 20_000
 
@@ -11,7 +11,7 @@ export type Switch = { readonly pid: number }
 /** Makes the switch, and connects the machine with it. A switch that another cluster has left is replaced. */
 export const startSwitch = async (options: StartOptions): Promise<Switch> => {
   const { signal } = options
-  const { pid } = await startLogged(options, 'switch', 'unshare', ['--net', 'sleep', 'infinity'])
+  const pid = await startPart(options, 'switch', 'unshare', ['--net', 'sleep', 'infinity'])
   await run('ip', ['link', 'delete', hostInterface], { signal }).catch(() => signal.throwIfAborted())
   await untilNamespace(pid, signal)
   await inNamespace(pid, ['link', 'add', 'switch', 'type', 'bridge'], signal)

@@ -5,7 +5,7 @@ import { stringify } from 'yaml'
 import { hostAddress, type NodePlan, networkBits, podRange } from './addresses.ts'
 import { pauseImage } from './images.ts'
 import { connectNode, type Switch } from './network.ts'
-import { type StartedProgram, type StartOptions, startLogged } from './startedProgram.ts'
+import { type StartOptions, startPart } from './part.ts'
 
 const script = fileURLToPath(new URL('startNode.sh', import.meta.url))
 
@@ -19,7 +19,6 @@ type NodeOptions = StartOptions & {
   peers: readonly NodePlan[]
 }
 export type Node = NodePlan & {
-  readonly program: StartedProgram
   /** A command with arguments that runs another one in the node's namespaces of network and mounts. */
   readonly enter: readonly string[]
 }
@@ -33,7 +32,7 @@ export const startNode = async (plan: NodePlan, options: NodeOptions): Promise<N
   await writeFile(join(folder, 'kubelet.yaml'), renderKubelet(folder, plan))
   await writeFile(join(folder, 'resolv.conf'), `nameserver ${hostAddress}\n`)
   const namespaces = ['--net', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc']
-  const program = await startLogged(options, plan.name, 'unshare', [...namespaces, 'bash', script], {
+  const pid = await startPart(options, plan.name, 'unshare', [...namespaces, 'bash', script], {
     FOLDER: folder,
     PROGRAMS: options.programs,
     NAME: plan.name,
@@ -45,8 +44,8 @@ export const startNode = async (plan: NodePlan, options: NodeOptions): Promise<N
     POD_RANGE: podRange,
     PEERS: options.peers.map(({ pods, address }) => `${pods}=${address}`).join(' '),
   })
-  await connectNode(options.networkSwitch, plan, program.pid, options.signal)
-  return { ...plan, program, enter: ['nsenter', '--target', String(program.pid), '--net', '--mount'] }
+  await connectNode(options.networkSwitch, plan, pid, options.signal)
+  return { ...plan, enter: ['nsenter', '--target', String(pid), '--net', '--mount'] }
 }
 
 const renderContainerd = (folder: string): string => `version = 2

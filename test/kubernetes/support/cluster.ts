@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
+import { engineNames, externalEngines, variableOf } from '../../../tools/engines/engines.ts'
+import { addressesOf, defaultPorts } from '../../../tools/engines/engineUrls.ts'
 import { imageName } from '../../../tools/kubernetes/images.ts'
 import { run } from '../../../tools/kubernetes/run.ts'
 import { useStarted } from '../../support/lifecycle.ts'
@@ -11,7 +13,7 @@ import { temporaryFolder } from '../../support/temporaryFolder.ts'
 export const chart = 'deploy/helm/tidemark'
 const deadlineMs = 300_000
 /** A start on a busy machine takes a minute; helm waits for all of them. */
-const helmTimeout = '4m'
+const untilReady = ['--wait', '--timeout', '4m']
 
 const options = () => ({ signal: AbortSignal.timeout(deadlineMs), deadlineMs })
 
@@ -20,7 +22,7 @@ export const kubectl = (...args: readonly string[]): Promise<string> =>
 export const helm = (...args: readonly string[]): Promise<string> => run('helm', args, options())
 
 export type Value = string | number | boolean | null | readonly Value[] | { readonly [name: string]: Value }
-export type Pod = {
+type Pod = {
   readonly metadata: { readonly name: string; readonly deletionTimestamp?: string }
   readonly spec: { readonly nodeName?: string; readonly containers: readonly { readonly image: string }[] }
   readonly status: {
@@ -52,6 +54,7 @@ export async function createNamespace() {
     const text = await own('get', 'pods', '--selector', selector, '--output', 'json')
     return (JSON.parse(text) as { items: Pod[] }).items
   }
+  const podsOf = (component: string): Promise<readonly Pod[]> => podsWith(`app.kubernetes.io/component=${component}`)
   return {
     name,
     kubectl: own,
@@ -60,11 +63,17 @@ export async function createNamespace() {
     deploy: async (verb: 'install' | 'upgrade', values: Value, ...args: readonly string[]): Promise<string> => {
       const path = join(folder, `${randomUUID()}.yaml`)
       await writeFile(path, stringify(values))
-      const wait = ['--wait', '--timeout', helmTimeout]
-      return ownHelm(verb, 'tidemark', chart, '--values', path, ...wait, ...args)
+      return ownHelm(verb, 'tidemark', chart, '--values', path, ...untilReady, ...args)
     },
+    /** `helm rollback` to a revision; waits until all pods are ready. */
+    rollback: (revision: number): Promise<string> => ownHelm('rollback', 'tidemark', String(revision), ...untilReady),
     podsWith,
-    pods: (component: string): Promise<readonly Pod[]> => podsWith(`app.kubernetes.io/component=${component}`),
+    pods: podsOf,
+    /** How often the container of each pod of API and indexer was restarted; -1 for a pod without one. */
+    restarts: async (): Promise<number[]> => {
+      const pods = [...(await podsOf('api')), ...(await podsOf('indexer'))]
+      return pods.map(({ status }) => status.containerStatuses?.[0]?.restartCount ?? -1)
+    },
     /** The URL of a Service, by the address that all pods of the cluster use. */
     urlOf: async (service: string): Promise<string> =>
       `http://${await own('get', 'service', service, '--output', 'jsonpath={.spec.clusterIP}')}`,
@@ -92,24 +101,18 @@ export async function createNamespace() {
 
 /** Services under the names of docs/kubernetes.md, which lead to the engines outside of the cluster. */
 export function engineServices(): Value[] {
-  const addresses = {
-    elasticsearch: process.env['ELASTICSEARCH_URL'] ?? '',
-    kafka: `tcp://${process.env['KAFKA_BROKERS']}`,
-    redis: process.env['REDIS_URL'] ?? '',
-  }
-  const usualPorts = { elasticsearch: 9200, kafka: 9092, redis: 6379 }
-  return (['elasticsearch', 'kafka', 'redis'] as const).flatMap((name) => {
-    const { hostname, port } = new URL(addresses[name])
+  return engineNames.flatMap((name) => {
+    const addresses = addressesOf(name, process.env[variableOf[name]] ?? '')
     const labels = { 'kubernetes.io/service-name': name }
     return [
-      { apiVersion: 'v1', kind: 'Service', metadata: { name }, spec: { ports: [{ port: usualPorts[name] }] } },
+      { apiVersion: 'v1', kind: 'Service', metadata: { name }, spec: { ports: [{ port: defaultPorts[name] }] } },
       {
         apiVersion: 'discovery.k8s.io/v1',
         kind: 'EndpointSlice',
         metadata: { name, labels },
         addressType: 'IPv4',
-        ports: [{ port: Number(port) }],
-        endpoints: [{ addresses: [hostname] }],
+        ports: addresses.map(({ port }) => ({ port })),
+        endpoints: addresses.map(({ host }) => ({ addresses: [host] })),
       },
     ]
   })
@@ -120,13 +123,11 @@ export function valuesFor(
   pipeline: Pick<Pipeline, 'names'>,
   more: Readonly<Record<string, Value>> = {},
 ): Record<string, Value> {
-  const engines = ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'] as const
-  const urls = Object.fromEntries(engines.map((name) => [name, process.env[name] ?? '']))
   const { api = {}, indexer = {}, config = {}, ...others } = more as Record<string, Record<string, Value>>
   const requests = { cpu: '100m', memory: '256Mi' }
   return {
     image: { repository: imageName },
-    config: { ...pipeline.names, ...urls, RATE_LIMIT_PER_MINUTE: '1000000', ...config },
+    config: { ...pipeline.names, ...externalEngines(process.env), RATE_LIMIT_PER_MINUTE: '1000000', ...config },
     api: { resources: { requests, limits: { memory: '512Mi' } }, ...api },
     indexer: { resources: { requests, limits: { memory: '768Mi' } }, ...indexer },
     ...others,

@@ -5,12 +5,12 @@
 import { cp, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { failWhenEnded, startLogged } from '../../demo/services.ts'
+import { startLogged } from '../../demo/services.ts'
 import { type Distribution, ensureUnpacked } from '../../engines/distribution.ts'
 import { chooseJdk, findJdks, type Jdk, javaLocale } from '../../engines/jdk.ts'
 import { choosePort } from '../../engines/ports.ts'
 import { runSupervised } from '../../engines/supervisedProgram.ts'
-import type { Program } from '../program.ts'
+import { type Program, untilReleased } from '../program.ts'
 import type { Stage } from '../stage.ts'
 
 const repository = 'https://github.com/Aiven-Open/elasticsearch-connector-for-apache-kafka'
@@ -121,13 +121,11 @@ export async function startConnectSink(
   const program = ['org.apache.kafka.connect.cli.ConnectStandalone', 'worker.properties', 'sink.properties']
   const args = [...jvmFlags, '-Dlog4j.configuration=file:log4j.properties', '-cp', classPath, ...program]
   const command = { command: join(jdk.home, 'bin', 'java'), args, cwd: own, env: javaLocale }
-  const started = await startLogged(`sink-${name}`, command, { logsFolder, signal })
-  release(() => started.program.stop())
+  const running = untilReleased(await startLogged(`sink-${name}`, command, { logsFolder, signal }), release)
   return {
-    pid: started.program.pid,
-    stop: () => started.program.stop(),
+    ...running,
     expectRunning: async () => {
-      if (started.program.hasEnded()) await failWhenEnded(started)
+      await running.expectRunning()
       await expectTasks(`${rest}/connectors/${name}/status`, signal)
     },
   }

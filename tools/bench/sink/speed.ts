@@ -1,4 +1,4 @@
-import { pause } from '../../engines/waiting.ts'
+import { pause, waitUntil } from '../../engines/waiting.ts'
 import { type Replica, whileAppending } from '../replica.ts'
 import { percentile } from '../report.ts'
 import type { Stage } from '../stage.ts'
@@ -17,7 +17,6 @@ export type Rate = {
   readonly peakResidentBytes: number
 }
 
-const countMs = 100
 const rateDeadlineMs = 300_000
 const requestTimeout = 30_000
 
@@ -48,23 +47,26 @@ export async function measureRate(stage: Stage, [writer, run]: readonly [Writer,
   }
 }
 
+/** Resolves with the number of documents that each target has, at least. */
 async function untilCount(
   { client, signal }: Stage,
   targets: readonly string[],
   running: Running,
   wanted: number,
 ): Promise<number> {
-  const endMs = performance.now() + rateDeadlineMs
-  for (;;) {
+  let least = 0
+  const isReached = async (): Promise<boolean> => {
     const counts = await Promise.all(
       targets.map((index) => client.count({ index, ignore_unavailable: true }, { signal, requestTimeout })),
     )
-    const least = Math.min(...counts.map(({ count }) => count))
-    if (least >= wanted) return least
-    if (performance.now() > endMs) throw new Error(`${targets.join(', ')} have ${least} of ${wanted} documents`)
+    least = Math.min(...counts.map(({ count }) => count))
+    if (least >= wanted) return true
     await running.expectRunning()
-    await pause(countMs, signal)
+    return false
   }
+  if (!(await waitUntil(isReached, { deadlineMs: rateDeadlineMs, signal })))
+    throw new Error(`${targets.join(', ')} have ${least} of ${wanted} documents`)
+  return least
 }
 
 const pollMs = 10

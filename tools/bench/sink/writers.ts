@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { aliasOf } from '../../../src/core/elasticsearch/indices.ts'
-import { failWhenEnded, startService } from '../../demo/services.ts'
+import { startService } from '../../demo/services.ts'
 import { signalGroup } from '../../engines/runningProcess.ts'
 import { type ConnectSink, startConnectSink } from '../alternatives/connectSink.ts'
-import type { Program } from '../program.ts'
+import { type Program, untilReleased } from '../program.ts'
 import type { Stage } from '../stage.ts'
 
 /** `name` names what the run writes: an index, or the prefix of indices. */
@@ -33,16 +33,7 @@ export function tidemark({ environment, logsFolder, signal, release }: Stage, el
       const own = { INDEX_PREFIX: name, CONSUMER_GROUP: name, TOPIC_SUBMISSIONS: topic }
       const settings = { ...environment, ...own, ELASTICSEARCH_URL: elasticsearchUrl }
       const options = { environment: settings, logsFolder: join(logsFolder, name), signal }
-      const service = await startService('indexer', options)
-      const { program } = service
-      release(() => program.stop())
-      return killable({
-        pid: program.pid,
-        stop: () => program.stop(),
-        expectRunning: async () => {
-          if (program.hasEnded()) await failWhenEnded(service)
-        },
-      })
+      return killable(untilReleased(await startService('indexer', options), release))
     },
   }
 }
